@@ -1,0 +1,101 @@
+"""The client port: it sends one request once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, Protocol
+
+from llmframe.core.reply import Reply
+from llmframe.errors import ErrorKind
+
+Message = dict[str, object]
+"""One chat message: `role` and `content` (text, or a list of parts)."""
+
+Mode = Literal["json_schema", "tools", "json", "text"]
+"""How an answer's shape is asked for; `"text"` when there is no schema."""
+
+
+@dataclass(frozen=True, slots=True)
+class Dialect:
+    """What a server was found to accept; it may change once a run, by the server's own answer."""
+
+    mode: Mode
+    max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+
+    def with_mode(self, mode: Mode) -> Dialect:
+        """The same dialect with another mode."""
+        return replace(self, mode=mode)
+
+
+class RequestError(Exception):
+    """One request failed in transport or was refused by the server; the engine decides what follows.
+
+    Attributes
+    ----------
+    kind
+        One of `errors.ERROR_KINDS`.
+    detail
+        What happened: status, code, message. No key, header or prompt.
+    status, code, param
+        The HTTP status and the error body's words, where there were any.
+    retry_after
+        Seconds that the server asked to wait; `None` when it said nothing usable.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a fact of the answer
+        self,
+        kind: ErrorKind,
+        detail: str,
+        *,
+        status: int | None = None,
+        code: str | None = None,
+        param: str | None = None,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{kind}: {detail}")
+        self.kind: ErrorKind = kind
+        self.detail = detail
+        self.status = status
+        self.code = code
+        self.param = param
+        self.retry_after = retry_after
+
+
+class Client(Protocol):
+    """A provider as the engine sees it: built for one map, started in the loop that uses it.
+
+    Attributes
+    ----------
+    identity
+        Part of the fingerprint: the normalised base URL, the provider's name, or the hash of embedded weights.
+    account
+        Digest of the key, so that limits are shared by endpoint, key and model; never the key.
+    model
+        The model's name as it is sent.
+    provider
+        The provider's name for prices (`"openai"`), or `None` when unknown.
+    dialects
+        The dialects to try, the preferred one first; one entry when the user chose by `output_mode`.
+    """
+
+    identity: str
+    account: str
+    model: str
+    provider: str | None
+    dialects: tuple[Dialect, ...]
+
+    async def start(self) -> None:
+        """Open what belongs to the running loop (connections, an embedded server)."""
+        ...
+
+    async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
+        """One HTTP attempt without a retry; raises `RequestError`. Time limits are the engine's."""
+        ...
+
+    def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:
+        """The messages that show the model its invalid reply and what was wrong with it."""
+        ...
+
+    async def close(self) -> None:
+        """Close what `start` opened; a second call does nothing."""
+        ...

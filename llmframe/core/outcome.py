@@ -1,0 +1,75 @@
+"""What became of one request: an answer or a failure, and what it took."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from llmframe.errors import ErrorKind
+
+Source = Literal["live", "cache", "shared", "batch"]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """Tokens as the provider counts them; `None` is unknown, never 0.
+
+    `cached_tokens` is the part of `input_tokens` that the provider read from its own prompt cache.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_tokens: int | None = None
+
+    def __add__(self, other: Usage) -> Usage:
+        """Sum field by field; unknown plus known is the known part."""
+        return Usage(
+            _sum(self.input_tokens, other.input_tokens),
+            _sum(self.output_tokens, other.output_tokens),
+            _sum(self.cached_tokens, other.cached_tokens),
+        )
+
+
+def _sum(a: int | None, b: int | None) -> int | None:
+    if a is None or b is None:
+        return b if a is None else a
+    return a + b
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A valid reply: its text as it is stored, and one value a column of the schema."""
+
+    text: str
+    values: tuple[object, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Failure:
+    """A row without an answer; `str()` is its entry in the error column."""
+
+    kind: ErrorKind
+    detail: str
+
+    def __str__(self) -> str:
+        """The entry of the error column, `"<kind>: <what happened>"`."""
+        return f"{self.kind}: {self.detail}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Everything that a row's columns and the report are made of.
+
+    `attempts` counts requests sent for it (0 from the cache), `seconds` runs from the first sending to the
+    result, `usd` is `None` when the price or the usage is unknown.
+    """
+
+    result: Answer | Failure
+    usage: Usage = Usage()
+    usd: float | None = None
+    attempts: int = 0
+    seconds: float = 0.0
+    finish_reason: str | None = None
+    model: str | None = None
+    source: Source = "live"
+    fingerprint: str | None = None

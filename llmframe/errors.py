@@ -1,0 +1,93 @@
+"""The exception tree, with the closed list of kinds that the error column speaks.
+
+LlmframeError
+    UsageError (also a ValueError)       change your code; raised before anything is sent
+        MissingExtraError (an ImportError too)
+    RowError                             `on_error="raise"`: a row failed; `.frame` holds what is there
+LlmframeWarning (a UserWarning)          counts of failed rows, once a run
+
+A failed row is not an exception but a value in the error column: null, or `"<kind>: <what happened>"`.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+from typing import Literal, get_args
+
+ErrorKind = Literal[
+    "null",
+    "render",
+    "encoding",
+    "timeout",
+    "connection",
+    "rate_limit",
+    "server",
+    "auth",
+    "quota",
+    "not_found",
+    "bad_request",
+    "context_length",
+    "content_filter",
+    "refusal",
+    "truncated",
+    "empty",
+    "invalid",
+    "tool_call",
+    "budget",
+    "cancelled",
+    "batch_expired",
+    "batch_missing",
+    "internal",
+]
+
+ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
+"""Every word that may stand before the colon in the error column."""
+
+EXCERPT_CHARS = 80
+"""Most characters of a cell or reply that an entry of the error column quotes."""
+
+
+class LlmframeError(Exception):
+    """Base of what llmframe raises."""
+
+
+class UsageError(LlmframeError, ValueError):
+    """The call can't work as written; nothing was sent."""
+
+
+class MissingExtraError(UsageError, ImportError):
+    """A package that the call needs isn't installed; the message holds its install line."""
+
+
+class RowError(LlmframeError):
+    """A row failed under `on_error="raise"`.
+
+    Attributes
+    ----------
+    kind
+        The row's error kind, one of `ERROR_KINDS`.
+    frame
+        The frame as far as it got: answered rows filled, the others with their errors.
+    """
+
+    def __init__(self, message: str, *, kind: ErrorKind, frame: object = None) -> None:
+        super().__init__(message)
+        self.kind = kind
+        self.frame = frame
+
+
+class LlmframeWarning(UserWarning):
+    """One line at the end of a run that counts failed rows by kind, or names a clash."""
+
+
+def did_you_mean(name: str, known: Iterable[str]) -> str:
+    """`"; did you mean 'review'?"` for the closest of `known`, or an empty string."""
+    close = difflib.get_close_matches(name, list(known), n=3, cutoff=0.6)
+    return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
+
+
+def excerpt(text: str) -> str:
+    """`text` on one line, cut to `EXCERPT_CHARS`."""
+    line = " ".join(text.split())
+    return line if len(line) <= EXCERPT_CHARS else line[: EXCERPT_CHARS - 1] + "…"

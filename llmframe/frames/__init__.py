@@ -1,0 +1,1 @@
+"""The only place that imports pandas, polars or pyarrow."""

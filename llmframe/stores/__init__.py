@@ -1,0 +1,1 @@
+"""Where answers are kept between runs."""
