@@ -1,0 +1,121 @@
+"""From rows to distinct requests and back: deduplication by fingerprint, scatter by position."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from llmframe.core.outcome import Answer, Failure, Outcome, Usage
+from llmframe.core.request import Fingerprints
+from llmframe.core.template import Message, Prompt
+
+CHUNK_ROWS: Final = 512
+"""Rows that are rendered at a time: small enough that the event loop never notices (about 2 ms)."""
+
+NOT_PLANNED: Final = -1
+NOT_ASKED: Final = -2
+
+CellReader = Callable[[Sequence[int], int, int], list[list[object]]]
+"""`(column positions, start, stop)` to one list of values a column, as `Frame.cells`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """One distinct request: its number, its key and what is sent."""
+
+    index: int
+    key: bytes
+    messages: list[Message]
+
+
+class Plan:
+    """Which rows share which request; it fills as its requests are drawn.
+
+    Nothing of a prompt is kept: a row costs 8 bytes and a distinct request its key, so that a million long rows
+    fit. Rows that can't be asked have their failure in `failures`.
+    """
+
+    def __init__(
+        self,
+        prompt: Prompt,
+        fingerprints: Fingerprints,
+        *,
+        length: int,
+        read: CellReader,
+        asked: Sequence[bool] | None = None,
+    ) -> None:
+        self._prompt, self._fingerprints, self._read, self._asked = prompt, fingerprints, read, asked
+        self.length = length
+        self.requests = array("q", [NOT_PLANNED]) * length
+        self.failures: dict[int, Failure] = {}
+        self.keys: list[bytes] = []
+        self._first_rows = array("q")
+        self._shares = array("q")
+
+    def draw(self) -> Iterator[list[Planned]]:
+        """The distinct requests, a list for every chunk of rows (it may be empty)."""
+        known: dict[bytes, int] = {}
+        for start in range(0, self.length, CHUNK_ROWS):
+            stop = min(start + CHUNK_ROWS, self.length)
+            yield self._draw_chunk(start, stop, known)
+
+    def _draw_chunk(self, start: int, stop: int, known: dict[bytes, int]) -> list[Planned]:
+        rows = [row for row in range(start, stop) if self._asked is None or self._asked[row]]
+        if len(rows) < stop - start:
+            for row in range(start, stop):
+                self.requests[row] = NOT_ASKED
+            if not rows:
+                return []
+        cells = self._read(self._prompt.positions, start, stop)
+        if len(rows) < stop - start:
+            cells = [[column[row - start] for row in rows] for column in cells]
+        fresh: list[Planned] = []
+        for row, rendered in zip(rows, self._prompt.render(cells, rows=len(rows)), strict=True):
+            if isinstance(rendered, Failure):
+                self.failures[row] = rendered
+                self.requests[row] = NOT_PLANNED
+                continue
+            messages = self._prompt.messages(rendered)
+            key = self._fingerprints.key(messages)
+            index = known.get(key)
+            if index is None:
+                index = known[key] = len(self.keys)
+                self.keys.append(key)
+                self._first_rows.append(row)
+                self._shares.append(1)
+                fresh.append(Planned(index, key, messages))
+            else:
+                self._shares[index] += 1
+            self.requests[row] = index
+        return fresh
+
+    def shares(self, index: int) -> int:
+        """How many rows drawn so far wait for request `index`."""
+        return self._shares[index]
+
+    def row_outcomes(self, outcomes: Sequence[Outcome | None], *, missing: Failure) -> Iterator[Outcome | None]:
+        """One outcome a row, in order; `None` for rows outside `where`, `missing` where nothing came back.
+
+        Tokens and dollars stand on the first row of a shared request; the others have 0 and `source="shared"`.
+        """
+        for row in range(self.length):
+            index = self.requests[row]
+            if index == NOT_ASKED:
+                yield None
+                continue
+            outcome = outcomes[index] if 0 <= index < len(outcomes) else None
+            if outcome is None:
+                yield Outcome(result=self.failures.get(row, missing))
+            elif row == self._first_rows[index]:
+                yield outcome
+            else:
+                yield shared(outcome)
+
+
+def shared(outcome: Outcome) -> Outcome:
+    """`outcome` for a row that shares another row's request: the same result at no cost."""
+    if isinstance(outcome.result, Answer) and outcome.source != "cache":
+        return replace(outcome, source="shared", usage=Usage(0, 0, 0), usd=0.0, attempts=0, seconds=0.0)
+    return replace(outcome, usage=Usage(0, 0, 0), usd=0.0, attempts=0, seconds=0.0)

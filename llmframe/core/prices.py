@@ -1,0 +1,78 @@
+"""The price of usage, by the tables of genai-prices."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+from functools import lru_cache
+
+from genai_prices import Usage as PricedUsage
+from genai_prices import calc_price
+
+from llmframe.core.outcome import Usage
+
+EMBEDDED = "embedded"
+"""Provider name of models that run in this process: their tokens cost nothing."""
+
+_LINEAR_FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok")
+
+
+class Price:
+    """What a model's tokens cost; `usd` answers `None` as long as something is unknown.
+
+    Parameters
+    ----------
+    provider
+        As in `provider/model`; `None` leaves it to the model's name.
+    model
+        The model's name as it is sent.
+    """
+
+    __slots__ = ("_model", "_provider", "_rates", "known")
+
+    def __init__(self, provider: str | None, model: str) -> None:
+        self._provider, self._model = provider, model
+        self._rates = _rates(provider, model)
+        self.known: bool = provider == EMBEDDED or self._rates is not None
+
+    def usd(self, usage: Usage) -> float | None:
+        """Dollars for `usage`; the cached part of the input at its own rate."""
+        if usage.input_tokens is None or usage.output_tokens is None:
+            return None
+        if self._provider == EMBEDDED:
+            return 0.0
+        if self._rates is None:
+            return None
+        if not self._rates:
+            price = _calculated(self._provider, self._model, usage)
+            return None if price is None else float(price)
+        into, out, cached = self._rates
+        hits = usage.cached_tokens or 0
+        return ((usage.input_tokens - hits) * into + usage.output_tokens * out + hits * cached) / 1e6
+
+
+@lru_cache(maxsize=256)
+def _rates(provider: str | None, model: str) -> tuple[float, float, float] | tuple[()] | None:
+    """Dollars per million input, output and cached tokens; `()` when the price has tiers; `None` when unknown.
+
+    A look-up takes 140 µs in genai-prices, three multiplications take none, hence once a model.
+    """
+    try:
+        found = calc_price(PricedUsage(input_tokens=1, output_tokens=1), model_ref=model, provider_id=provider)
+    except (LookupError, ValueError):
+        return None
+    into, out, cached = (getattr(found.model_price, name, None) for name in _LINEAR_FIELDS)
+    if into is None or out is None:
+        return None
+    if not all(isinstance(rate, (int, float, Decimal)) for rate in (into, out, cached if cached is not None else 0)):
+        return ()
+    return float(into), float(out), float(into if cached is None else cached)
+
+
+def _calculated(provider: str | None, model: str, usage: Usage) -> Decimal | None:
+    priced = PricedUsage(
+        input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=usage.cached_tokens or 0
+    )
+    try:
+        return calc_price(priced, model_ref=model, provider_id=provider).total_price
+    except (LookupError, ValueError):
+        return None

@@ -1,0 +1,1 @@
+"""Time and concurrency: the only place that waits."""

@@ -1,0 +1,74 @@
+"""The line that workers pull from: fresh jobs in order, and jobs that wait for another attempt."""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Generic, TypeVar
+
+J = TypeVar("J")
+
+
+class WorkQueue(Generic[J]):
+    """Jobs for a bounded number of workers.
+
+    Fresh jobs are drawn one at a time, so nothing is made ahead of time. A job that waits for its next attempt
+    lies in a heap by due time: it holds no worker. `take` answers `None` when all jobs are done.
+    """
+
+    def __init__(self, fresh: Iterator[J], *, clock: Callable[[], float]) -> None:
+        self._fresh: Iterator[J] | None = fresh
+        self._clock = clock
+        self._delayed: list[tuple[float, int, J]] = []
+        self._numbers = itertools.count()
+        self._running = 0
+        self._changed = asyncio.Event()
+        self._idle = 0
+
+    async def take(self) -> J | None:
+        """The next job: one that is due before a fresh one; waits while neither is there."""
+        while True:
+            now = self._clock()
+            if self._delayed and self._delayed[0][0] <= now:
+                self._running += 1
+                return heapq.heappop(self._delayed)[2]
+            if self._fresh is not None:
+                job = next(self._fresh, None)
+                if job is not None:
+                    self._running += 1
+                    return job
+                self._fresh = None
+            if not self._delayed and not self._running:
+                self._changed.set()
+                return None
+            await self._wait(self._delayed[0][0] - now if self._delayed else None)
+
+    def again(self, job: J, *, delay: float) -> None:
+        """Put a taken job back; it's due in `delay` seconds."""
+        heapq.heappush(self._delayed, (self._clock() + delay, next(self._numbers), job))
+        self.done()
+
+    def done(self) -> None:
+        """A taken job has left its worker."""
+        self._running -= 1
+        if self._idle:
+            self._changed.set()
+
+    def hurry(self) -> None:
+        """Make every waiting job due now: the run has stopped and they only need to be told."""
+        self._delayed = [(0.0, number, job) for _, number, job in self._delayed]
+        heapq.heapify(self._delayed)
+        self._changed.set()
+
+    async def _wait(self, seconds: float | None) -> None:
+        self._changed.clear()
+        self._idle += 1
+        try:
+            async with asyncio.timeout(seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            pass
+        finally:
+            self._idle -= 1

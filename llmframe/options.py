@@ -1,0 +1,308 @@
+"""Sending options: how requests leave the process, with one rule for who decides.
+
+The call decides over `with use(...)`, that over `use(...)`, that over the environment (`LLMFRAME_MODEL`,
+`LLMFRAME_REQUESTS_PER_MINUTE`, …), that over the built-in default. `params` are merged key by key along the
+same order. An option that isn't said is `UNSET`, because `None` says something: no limit.
+"""
+
+from __future__ import annotations
+
+import contextvars
+import enum
+import json
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from types import TracebackType
+from typing import Final, Literal, cast, get_args
+
+from llmframe.errors import UsageError, did_you_mean
+
+DEFAULT_CONCURRENCY: Final = 32
+"""Requests in flight of one call, when nothing is said."""
+
+OutputMode = Literal["auto", "json_schema", "tools", "json"]
+CacheOption = bool | Literal["refresh"]
+
+
+class Unset(enum.Enum):
+    """The type of `UNSET`."""
+
+    UNSET = "UNSET"
+
+    def __repr__(self) -> str:
+        """`UNSET`, as it stands in signatures."""
+        return "UNSET"
+
+
+UNSET: Final = Unset.UNSET
+"""An option that wasn't said: the next one in line decides."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SendOptions:
+    """The sending options of one call, all decided.
+
+    Parameters
+    ----------
+    model
+        `"provider/model"`, `"local/smollm2-135m"`, or any name together with `base_url` or `client`.
+    base_url, api_key
+        An OpenAI-compatible endpoint.
+    client
+        Your own `AsyncOpenAI`, `AsyncAzureOpenAI`, instructor client, or a `llmframe.testing.Provider`.
+    params
+        Sent beside the messages (`temperature`, `max_tokens`, `seed`, …); nothing else is.
+    max_concurrency
+        Most requests in flight of this call, at least 1.
+    requests_per_minute
+        Requests a minute over all calls of the process to the same endpoint, key and model.
+    tokens_per_minute, budget
+        Not available in this version.
+    timeout
+        Seconds for one attempt, from its admission to the last byte.
+    max_attempts
+        Most attempts a row for transient faults; waiting out rate limits has a budget of its own.
+    reask
+        Further asks after an invalid reply.
+    cache
+        `True`: answers are kept in this process; `"refresh"`: ask again and keep; `False`: keep nothing.
+    output_mode
+        `"json_schema"`, `"tools"`, `"json"`, or `"auto"`, which steps down once when the server refuses.
+    """
+
+    model: str | None = None
+    base_url: str | None = None
+    api_key: str | None = field(default=None, repr=False)
+    client: object = field(default=None, repr=False)
+    params: Mapping[str, object] = field(default_factory=dict[str, object])
+    max_concurrency: int = DEFAULT_CONCURRENCY
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    timeout: float = 60.0
+    max_attempts: int = 5
+    reask: int = 1
+    budget: object = None
+    cache: CacheOption = True
+    output_mode: OutputMode = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse values that can't work, before anything is sent."""
+        for name in ("model", "base_url", "api_key"):
+            value = getattr(self, name)
+            if value is not None and not isinstance(value, str):
+                raise UsageError(f"`{name}` must be text, got {type(value).__name__}")
+        if not isinstance(self.params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+            raise UsageError(f"`params` must be a dict such as {{'temperature': 0}}, got {type(self.params).__name__}")
+        _whole("max_concurrency", self.max_concurrency, least=1)
+        _whole("max_attempts", self.max_attempts, least=1)
+        _whole("reask", self.reask, least=0)
+        _positive("timeout", self.timeout)
+        if self.requests_per_minute is not None:
+            _positive("requests_per_minute", self.requests_per_minute)
+        if self.tokens_per_minute is not None:
+            raise UsageError("`tokens_per_minute` isn't available in this version; limit `requests_per_minute` instead")
+        if self.budget is not None:
+            raise UsageError("`budget` isn't available in this version; look at `.llm.plan(...)` before the run instead")
+        if self.cache not in (True, False, "refresh") or isinstance(self.cache, int) is not isinstance(self.cache, bool):
+            raise UsageError(
+                f"`cache` must be True, False or 'refresh', got {self.cache!r}: "
+                "a store on disk isn't available in this version, answers are kept in the process"
+            )
+        if self.output_mode not in get_args(OutputMode):
+            known = get_args(OutputMode)
+            raise UsageError(
+                f"`output_mode` must be one of {', '.join(map(repr, known))}, got {self.output_mode!r}"
+                f"{did_you_mean(str(self.output_mode), known)}"
+            )
+
+
+SENDING_OPTIONS: Final = tuple(f.name for f in fields(SendOptions))
+"""Names that `use()`, every verb and the environment (`LLMFRAME_<NAME>`) share."""
+
+
+def resolve_options(said: Mapping[str, object]) -> SendOptions:
+    """The options of a call that said `said` (entries that are `UNSET` were not said).
+
+    Raises
+    ------
+    UsageError
+        If a value can't work, or an environment variable can't be read as its option.
+    """
+    values: dict[str, object] = {}
+    params: dict[str, object] = {}
+    for layer in (_from_environment(), _process_default, _scope.get(), said):
+        for name, value in layer.items():
+            if value is UNSET:
+                continue
+            if name == "params" and isinstance(value, Mapping):
+                params |= cast("Mapping[str, object]", value)
+            else:
+                values[name] = value
+    values.setdefault("params", params)
+    return SendOptions(**values)  # pyright: ignore[reportArgumentType] - checked by `__post_init__`
+
+
+class Scope:
+    """What `use()` returns: as it stands the process default is set; under `with`, only the block's."""
+
+    __slots__ = ("_before", "_said", "_token")
+
+    def __init__(self, said: Mapping[str, object], before: Mapping[str, object]) -> None:
+        self._said, self._before = said, before
+        self._token: contextvars.Token[Mapping[str, object]] | None = None
+
+    def __enter__(self) -> Scope:
+        """Turn the process default that `use()` set into one of this block (and this context) alone."""
+        _set_default(self._before)
+        self._token = _scope.set(_merged(_scope.get(), self._said))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """End the block's options."""
+        if self._token is not None:
+            _scope.reset(self._token)
+            self._token = None
+
+    def __repr__(self) -> str:
+        """The names that were said, without their values: a key may be among them."""
+        return f"<llmframe options: {', '.join(sorted(self._said)) or 'none'}>"
+
+
+def use(  # noqa: PLR0913 - the sending options, written out
+    *,
+    model: str | Unset | None = UNSET,
+    base_url: str | Unset | None = UNSET,
+    api_key: str | Unset | None = UNSET,
+    client: object = UNSET,
+    params: Mapping[str, object] | Unset = UNSET,
+    max_concurrency: int | Unset = UNSET,
+    requests_per_minute: float | Unset | None = UNSET,
+    tokens_per_minute: float | Unset | None = UNSET,
+    timeout: float | Unset = UNSET,  # noqa: ASYNC109 - seconds of an attempt, not of this call
+    max_attempts: int | Unset = UNSET,
+    reask: int | Unset = UNSET,
+    budget: object = UNSET,
+    cache: CacheOption | Unset = UNSET,
+    output_mode: OutputMode | Unset = UNSET,
+    **unknown: object,
+) -> Scope:
+    """Set sending options for the process, or under `with` for a block.
+
+    Every call adds to what was said before; `params` are merged key by key.
+
+    Parameters
+    ----------
+    model, base_url, api_key, client, params, max_concurrency, requests_per_minute, tokens_per_minute, timeout, \
+max_attempts, reask, budget, cache, output_mode
+        As in `llmframe.options.SendOptions`.
+    **unknown
+        Refused, with the nearest name.
+
+    Returns
+    -------
+    Scope
+        Usable as a context manager: `with llmframe.use(model="openai/gpt-4o-mini"): ...`.
+
+    Raises
+    ------
+    UsageError
+        If a name or a value can't work.
+
+    Examples
+    --------
+    >>> import llmframe
+    >>> with llmframe.use(max_concurrency=4):
+    ...     llmframe.options.resolve_options({}).max_concurrency
+    4
+    """
+    refuse_unknown(unknown, SENDING_OPTIONS, verb="use")
+    said = {name: value for name, value in locals().items() if name in SENDING_OPTIONS and value is not UNSET}
+    before = _process_default
+    merged = _merged(before, said)
+    resolve_options(merged)
+    _set_default(merged)
+    return Scope(said, before)
+
+
+PROVIDER_WORDS: Final = frozenset(
+    "temperature max_tokens max_completion_tokens top_p top_k seed stop presence_penalty frequency_penalty "
+    "logit_bias logprobs top_logprobs reasoning_effort service_tier user metadata store verbosity extra_body "
+    "extra_headers min_p repetition_penalty safety_settings thinking".split()
+)
+"""Words that belong into `params`; used for the error that says so."""
+
+
+def refuse_unknown(unknown: Mapping[str, object], known: tuple[str, ...], *, verb: str) -> None:
+    """Raise `UsageError` for an argument that `verb` doesn't have; a provider's word is sent to `params`."""
+    for name, value in unknown.items():
+        if name in PROVIDER_WORDS:
+            shown = repr(value) if isinstance(value, (int, float, bool, str)) else "..."
+            raise UsageError(f'`{name}` is a word of the provider: give it as params={{"{name}": {shown}}}')
+        raise UsageError(f"`{verb}` has no argument {name!r}{did_you_mean(name, known)}; arguments: {', '.join(known)}")
+
+
+_process_default: Mapping[str, object] = {}
+_scope: contextvars.ContextVar[Mapping[str, object]] = contextvars.ContextVar("llmframe_options", default={})  # noqa: B039 - never changed in place
+
+
+def _set_default(values: Mapping[str, object]) -> None:
+    global _process_default  # noqa: PLW0603 - the one process-wide state, by design
+    _process_default = values
+
+
+def _merged(base: Mapping[str, object], said: Mapping[str, object]) -> Mapping[str, object]:
+    merged = {**base, **said}
+    if isinstance(base.get("params"), Mapping) and isinstance(said.get("params"), Mapping):
+        merged["params"] = {
+            **cast("Mapping[str, object]", base["params"]),
+            **cast("Mapping[str, object]", said["params"]),
+        }
+    return merged
+
+
+def _flag(text: str) -> object:
+    known: dict[str, object] = {"true": True, "1": True, "false": False, "0": False, "refresh": "refresh"}
+    return known[text.lower()]
+
+
+_READERS: Final[Mapping[str, Callable[[str], object]]] = {
+    "model": str,
+    "base_url": str,
+    "api_key": str,
+    "params": json.loads,
+    "max_concurrency": int,
+    "requests_per_minute": float,
+    "tokens_per_minute": float,
+    "timeout": float,
+    "max_attempts": int,
+    "reask": int,
+    "cache": _flag,
+    "output_mode": str,
+}
+
+
+def _from_environment() -> Mapping[str, object]:
+    values: dict[str, object] = {}
+    for name, read in _READERS.items():
+        text = os.environ.get(f"LLMFRAME_{name.upper()}", "")
+        if not text:
+            continue
+        try:
+            values[name] = read(text)
+        except (ValueError, KeyError):
+            raise UsageError(f"environment variable LLMFRAME_{name.upper()} can't be read as `{name}`") from None
+    return values
+
+
+def _whole(name: str, value: object, *, least: int) -> None:
+    if isinstance(value, bool) or not isinstance(value, int) or value < least:
+        raise UsageError(f"`{name}` must be a whole number of at least {least}, got {value!r}")
+
+
+def _positive(name: str, value: object) -> None:
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
+        raise UsageError(f"`{name}` must be a number above 0, got {value!r}")

@@ -1,0 +1,81 @@
+"""The store port, with the one that lives in memory."""
+
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from llmframe.core.outcome import Usage
+
+MEMORY_LIMIT_BYTES = 256 * 2**20
+"""How much reply text the process keeps before the answers unused for longest go."""
+
+_ENTRY_BYTES = 400
+"""What an entry takes beside its text: key, usage, links."""
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A kept reply: the text that was valid when it came, and what it took. Never a prompt, never a key."""
+
+    text: str
+    usage: Usage = Usage()
+    model: str | None = None
+    finish_reason: str | None = None
+
+
+class Store(Protocol):
+    """Where valid replies are kept by fingerprint; errors never are."""
+
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Stored]:
+        """The entries that are there, by key."""
+        ...
+
+    def put_many(self, entries: Iterable[tuple[bytes, Stored]]) -> None:
+        """Keep `entries`, each in the place of an older one."""
+        ...
+
+
+class MemoryStore:
+    """Answers of this process, safe in threads, bounded by `limit_bytes` of text (the longest unused go first)."""
+
+    def __init__(self, *, limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
+        self._limit = limit_bytes
+        self._entries: OrderedDict[bytes, Stored] = OrderedDict()
+        self._bytes = 0
+        self._lock = threading.Lock()
+
+    def __len__(self) -> int:
+        """Number of entries."""
+        return len(self._entries)
+
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Stored]:
+        """The entries that are there, by key."""
+        with self._lock:
+            found = {key: self._entries[key] for key in keys if key in self._entries}
+            for key in found:
+                self._entries.move_to_end(key)
+            return found
+
+    def put_many(self, entries: Iterable[tuple[bytes, Stored]]) -> None:
+        """Keep `entries`; past the limit the entries unused for longest are dropped."""
+        with self._lock:
+            for key, entry in entries:
+                old = self._entries.pop(key, None)
+                self._bytes += _size(entry) - (_size(old) if old else 0)
+                self._entries[key] = entry
+            while self._bytes > self._limit and self._entries:
+                self._bytes -= _size(self._entries.popitem(last=False)[1])
+
+    def clear(self) -> None:
+        """Forget everything."""
+        with self._lock:
+            self._entries.clear()
+            self._bytes = 0
+
+
+def _size(entry: Stored) -> int:
+    return len(entry.text) + _ENTRY_BYTES
