@@ -1,0 +1,72 @@
+"""The public names, and the same signature for a verb wherever it is called."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+
+import pandas as pd
+import polars as pl
+import pytest
+
+import llmframe
+
+PUBLIC = [
+    "LlmframeError",
+    "LlmframeWarning",
+    "MissingExtraError",
+    "RowError",
+    "Template",
+    "UsageError",
+    "amap",
+    "cancel",
+    "last_run",
+    "map",
+    "plan",
+    "register",
+    "use",
+]
+"""What `import llmframe` promises; a change here is a line in CHANGELOG.md."""
+
+FRAMES = {
+    "pandas.DataFrame": pd.DataFrame({"text": ["a"]}),
+    "pandas.Series": pd.Series(["a"], name="text"),
+    "polars.DataFrame": pl.DataFrame({"text": ["a"]}),
+    "polars.Series": pl.Series("text", ["a"]),
+    "polars.LazyFrame": pl.LazyFrame({"text": ["a"]}),
+    "polars.Expr": pl.col("text"),
+}
+VERBS = {kind: ["map", "amap", "plan"] for kind in FRAMES} | {"polars.LazyFrame": ["map"], "polars.Expr": ["map"]}
+"""A lazy query runs when it is collected, so it has neither an async twin nor a plan."""
+
+
+def parameters(verb: Callable[..., object]) -> list[tuple[str, object, object]]:
+    """Name, kind and default of each parameter but the frame itself."""
+    return [(p.name, p.kind, p.default) for p in list(inspect.signature(verb).parameters.values())[1:]]
+
+
+def test_the_public_names_are_these():
+    assert sorted(llmframe.__all__) == PUBLIC
+
+
+def test_every_public_name_is_there_and_has_a_docstring():
+    assert [name for name in PUBLIC if not inspect.getdoc(getattr(llmframe, name))] == []
+
+
+@pytest.mark.parametrize(("kind", "verb"), [(kind, verb) for kind, verbs in VERBS.items() for verb in verbs])
+def test_a_verb_has_the_same_parameters_as_function_and_on_a_frame(kind: str, verb: str):
+    namespace = type(FRAMES[kind].llm)
+    assert hasattr(namespace, verb), f"{kind}.llm has no {verb!r}"
+    assert parameters(getattr(namespace, verb)) == parameters(getattr(llmframe, verb))
+
+
+def test_map_and_amap_take_the_same():
+    assert parameters(llmframe.map) == parameters(llmframe.amap)
+
+
+@pytest.mark.parametrize("verb", ["map", "amap", "plan"])
+def test_a_verb_takes_all_but_prompt_and_schema_by_keyword(verb: str):
+    names = [
+        name for name, kind, _ in parameters(getattr(llmframe, verb)) if kind is not inspect.Parameter.KEYWORD_ONLY
+    ]
+    assert names == ["prompt_template", "schema"]

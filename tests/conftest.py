@@ -1,0 +1,24 @@
+"""What every test stands on: no key, no setting and no stored answer of whoever runs it."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import settings
+
+# A shared machine's speed decides nothing here, and a failing example must fail again for whoever looks.
+settings.register_profile("llmframe", deadline=None, derandomize=True, max_examples=60)
+settings.load_profile("llmframe")
+
+KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
+"""Environment variables by which a provider's SDK would find an account."""
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Hide keys and settings, and send stored answers to a folder of this test's own."""
+    for name in (*KEYS, *(name for name in os.environ if name.startswith("LLMFRAME_"))):
+        monkeypatch.delenv(name, raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
