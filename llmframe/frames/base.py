@@ -3,25 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
-from llmframe.core.columns import Column, ColumnType
+from llmframe.core.columns import Column
 
 
 class Frame(Protocol):
-    """A table of any library, wrapped; the native object inside is never changed.
+    """A table of any library, wrapped; the native object inside is never changed."""
 
-    Attributes
-    ----------
-    native
-        The user's own object.
-    names
-        One text name a column, in order (duplicates possible). A pandas MultiIndex column is named by its non-empty
-        parts joined with a dot; any other label by `str()`.
-    """
+    @property
+    def native(self) -> object:
+        """The user's own object."""
+        ...
 
-    native: object
-    names: list[str]
+    @property
+    def names(self) -> list[str]:
+        """One text name a column, in order; duplicates are possible.
+
+        A pandas MultiIndex column is named by its non-empty parts joined with a dot; any other label by `str()`. A
+        Series without a name is called `""`.
+        """
+        ...
+
+    @property
+    def single(self) -> bool:
+        """Whether a Series is wrapped: a frame of one column that isn't part of what `attach` returns."""
+        ...
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -31,18 +38,32 @@ class Frame(Protocol):
         """Rows `start:stop` of the columns at `positions`: one list of Python values a column, `None` for null.
 
         Values are `str`, `bool`, `int`, `float`, `date`, `datetime`, `time`, `timedelta`, `Decimal`, `bytes`, `list`,
-        `dict`; the same from every library for the same data.
+        `dict`; the same from every library for the same data. A moment, time or duration finer than a microsecond is
+        ISO 8601 text with nine digits, because Python's own types would cut it. Objects of other classes come as
+        they are.
         """
         ...
 
     def null_count(self, position: int) -> int:
-        """How many cells of the column at `position` are null (missing, NaN in pandas; null only in polars)."""
+        """How many cells of the column at `position` are null (missing, NaN in pandas; null only elsewhere)."""
         ...
 
-    def attach(self, columns: Sequence[Column], *, report: str | None = None) -> object:
-        """A new native frame with `columns` at the end; a column whose name exists is replaced where it stands.
+    def attach(self, columns: Sequence[Column], *, report: str | None = None, replace: bool = False) -> object:
+        """A new native frame with `columns` at the end; of a wrapped Series, one of the new columns alone.
 
-        `report` is JSON text for libraries that keep one beside the data (pandas' `attrs["llm"]`).
+        Parameters
+        ----------
+        columns
+            New columns, one value a row.
+        report
+            JSON text for libraries that keep one beside the data (pandas' `attrs["llm"]`).
+        replace
+            A column whose name exists is replaced where it stands; otherwise it is an error.
+
+        Raises
+        ------
+        UsageError
+            If a name exists and `replace` is off, or if it names several columns.
         """
         ...
 
@@ -58,3 +79,11 @@ class Frame(Protocol):
         """
         ...
 
+
+@runtime_checkable
+class SeriesFrame(Frame, Protocol):
+    """A wrapped Series: one column in, and one column out as a Series again."""
+
+    def series(self, column: Column) -> object:
+        """`column` as a native Series of that name, on the wrapped Series' own index."""
+        ...
