@@ -34,7 +34,7 @@ class Plan:
     """Which rows share which request; it fills as its requests are drawn.
 
     Nothing of a prompt is kept: a row costs 8 bytes and a distinct request its key, so that a million long rows
-    fit. Rows that can't be asked have their failure in `failures`.
+    fit. Rows that can't be asked have their failure in `failures`; `rows_done` counts rows with an outcome.
     """
 
     def __init__(
@@ -51,8 +51,10 @@ class Plan:
         self.requests = array("q", [NOT_PLANNED]) * length
         self.failures: dict[int, Failure] = {}
         self.keys: list[bytes] = []
+        self.rows_done = 0
         self._first_rows = array("q")
         self._shares = array("q")
+        self._finished = bytearray()
 
     def draw(self) -> Iterator[list[Planned]]:
         """The distinct requests, a list for every chunk of rows (it may be empty)."""
@@ -66,6 +68,8 @@ class Plan:
         if len(rows) < stop - start:
             for row in range(start, stop):
                 self.requests[row] = NOT_ASKED
+            for row in rows:
+                self.requests[row] = NOT_PLANNED
             if not rows:
                 return []
         cells = self._read(self._prompt.positions, start, stop)
@@ -75,7 +79,7 @@ class Plan:
         for row, rendered in zip(rows, self._prompt.render(cells, rows=len(rows)), strict=True):
             if isinstance(rendered, Failure):
                 self.failures[row] = rendered
-                self.requests[row] = NOT_PLANNED
+                self.rows_done += 1
                 continue
             messages = self._prompt.messages(rendered)
             key = self._fingerprints.key(messages)
@@ -85,15 +89,19 @@ class Plan:
                 self.keys.append(key)
                 self._first_rows.append(row)
                 self._shares.append(1)
+                self._finished.append(0)
                 fresh.append(Planned(index, key, messages))
             else:
                 self._shares[index] += 1
+                self.rows_done += self._finished[index]
             self.requests[row] = index
         return fresh
 
-    def shares(self, index: int) -> int:
-        """How many rows drawn so far wait for request `index`."""
-        return self._shares[index]
+    def finish(self, index: int) -> None:
+        """Request `index` has its outcome: count the rows that share it as done."""
+        if not self._finished[index]:
+            self._finished[index] = 1
+            self.rows_done += self._shares[index]
 
     def row_outcomes(self, outcomes: Sequence[Outcome | None], *, missing: Failure) -> Iterator[Outcome | None]:
         """One outcome a row, in order; `None` for rows outside `where`, `missing` where nothing came back.

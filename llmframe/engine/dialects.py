@@ -1,0 +1,81 @@
+"""Settling with a server how answers are asked for: decided by its own answer, once a run, and said."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Hashable
+from typing import Final
+
+from llmframe.clients.base import Client, Dialect, RequestError
+from llmframe.clients.faults import next_dialects
+from llmframe.core.reply import Reply
+
+MAX_PROBES: Final = 2
+"""Refused rows that are tried in other dialects before a refusal counts as the row's own fault."""
+
+_remembered: dict[Hashable, Dialect] = {}
+
+
+class Negotiation:
+    """The dialect of one run's requests.
+
+    A refusal that may concern the form of the request (and no answer has come yet) is tried in the other
+    dialects with that same row; the first that the server takes holds for the run, and for later runs of the
+    process against the same endpoint and model.
+    """
+
+    def __init__(self, client: Client, *, note: Callable[[str], None]) -> None:
+        self._client, self._note = client, note
+        self._memory = (client.identity, client.model, client.dialects)
+        self.dialect = _remembered.get(self._memory, client.dialects[0])
+        self._settled = False
+        self._probes = 0
+        self._lock = asyncio.Lock()
+
+    def settle(self) -> None:
+        """An answer came: from now on refusals are the rows' own."""
+        self._settled = True
+
+    async def refused(
+        self, error: RequestError, used: Dialect, ask: Callable[[Dialect], Awaitable[Reply]]
+    ) -> Reply | None:
+        """Another way to ask, tried by `ask`; `None` when the refusal is the row's own.
+
+        Raises `RequestError` when a try fails for a reason of its own (a timeout, a rate limit).
+        """
+        if not next_dialects(used, error, self._client.dialects):
+            return None
+        async with self._lock:
+            if used != self.dialect:
+                return await ask(self.dialect)
+            if self._settled or self._probes >= MAX_PROBES:
+                return None
+            self._probes += 1
+            tried = {used}
+            candidates = list(next_dialects(used, error, self._client.dialects))
+            while candidates:
+                dialect = candidates.pop(0)
+                if dialect in tried:
+                    continue
+                tried.add(dialect)
+                try:
+                    reply = await ask(dialect)
+                except RequestError as refusal:
+                    more = next_dialects(dialect, refusal, self._client.dialects)
+                    if not more and refusal.kind not in ("bad_request", "not_found"):
+                        raise
+                    candidates.extend(more)
+                    continue
+                self._adopt(dialect, used, error)
+                return reply
+        return None
+
+    def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:
+        self.dialect = _remembered[self._memory] = dialect
+        self._settled = True
+        words = []
+        if dialect.mode != used.mode:
+            words.append(f"asked by {dialect.mode} instead of {used.mode}")
+        if dialect.max_tokens_name != used.max_tokens_name:
+            words.append(f"sent {dialect.max_tokens_name} instead of {used.max_tokens_name}")
+        self._note(f"{' and '.join(words)}, because the server refused ({error.status or error.kind})")

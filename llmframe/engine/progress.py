@@ -1,0 +1,95 @@
+"""The progress of a run as people see it: a tqdm bar, or a callable of theirs."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+ProgressOption = bool | Callable[["Progress"], None] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """Where a run stands.
+
+    Attributes
+    ----------
+    rows
+        Rows in all; `None` in a lazy query.
+    done, cached, failed
+        Rows with an outcome; distinct requests answered from kept answers; distinct requests that failed.
+    in_flight
+        Requests being answered now.
+    usd
+        Dollars so far, `None` when the model has no known price.
+    """
+
+    rows: int | None
+    done: int
+    cached: int
+    failed: int
+    in_flight: int
+    usd: float | None
+
+
+class Bar:
+    """A tqdm bar over rows; made when first needed, closed on every way out."""
+
+    def __init__(self) -> None:
+        self._bar: Any = None
+
+    def __call__(self, progress: Progress) -> None:
+        """Show `progress`."""
+        if self._bar is None:
+            self._bar = _new_bar(progress.rows)
+        self._bar.update(progress.done - self._bar.n)
+        notes = {"cached": progress.cached, "failed": progress.failed, "in flight": progress.in_flight}
+        shown = {name: count for name, count in notes.items() if count}
+        if progress.usd is not None:
+            shown["$"] = f"{progress.usd:.4f}"
+        self._bar.set_postfix(shown, refresh=False)
+
+    def close(self) -> None:
+        """Leave the bar as it stands."""
+        if self._bar is not None:
+            self._bar.refresh()
+            self._bar.close()
+
+
+def listener(option: ProgressOption) -> tuple[Callable[[Progress], None] | None, Callable[[], None]]:
+    """The callable that shows progress under `option`, with what closes it.
+
+    `None` shows a bar when somebody looks: a terminal on stderr, or a notebook.
+    """
+    if callable(option):
+        return option, _nothing
+    if option is False or (option is None and not _somebody_looks()):
+        return None, _nothing
+    bar = Bar()
+    return bar, bar.close
+
+
+def in_kernel() -> bool:
+    """Whether this process is a Jupyter kernel."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", _nothing)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _somebody_looks() -> bool:
+    return in_kernel() or (sys.stderr is not None and sys.stderr.isatty())
+
+
+def _new_bar(rows: int | None) -> Any:
+    # imported here: `tqdm.auto` warns at import without ipywidgets, and nobody may need a bar
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from tqdm.auto import tqdm  # noqa: PLC0415
+
+        return tqdm(total=rows, unit="row", desc="llm", leave=True)
+
+
+def _nothing() -> None:
+    return None

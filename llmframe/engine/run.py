@@ -1,0 +1,126 @@
+"""What one run is: numbers, stop and cancel, shared by all its parts."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from typing import Final
+
+from llmframe.core.outcome import Failure
+from llmframe.core.plan import Plan
+from llmframe.engine.metrics import Metrics
+from llmframe.engine.progress import Progress
+from llmframe.report import RunReport, RunState
+
+TICK_SECONDS: Final = 0.1
+"""Seconds between two looks at the progress."""
+
+CANCELLED: Final = Failure("cancelled", "the run was interrupted before this row's answer")
+
+
+class Run:
+    """One verb's run, from the call to the last of its parts (a lazy query has many).
+
+    Parameters
+    ----------
+    metrics
+        The numbers.
+    clock
+        Seconds, monotonic.
+    rows
+        Rows that are expected; `None` for a lazy query.
+    """
+
+    def __init__(self, metrics: Metrics, *, clock: Callable[[], float], rows: int | None) -> None:
+        self.metrics, self.rows, self.clock = metrics, rows, clock
+        self.started = clock()
+        self.ended: float | None = None
+        self.stop: Failure | None = None
+        self.interrupted = False
+        self.in_flight = 0
+        self.frame: object = None
+        self._parts: dict[Plan, asyncio.Task[None]] = {}
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._listener: Callable[[Progress], None] | None = None
+        self._lock = threading.Lock()
+
+    def halt(self, failure: Failure) -> None:
+        """Send nothing more; what is in flight may end, the rest of the rows get `failure`."""
+        if self.stop is None:
+            self.stop = failure
+
+    def cancel(self) -> None:
+        """Stop sending and cancel what is in flight; safe from any thread."""
+        self.interrupted = True
+        self.halt(CANCELLED)
+        with self._lock:
+            loop, tasks = self._loop, list(self._parts.values())
+        for task in tasks:
+            if loop is not None:
+                loop.call_soon_threadsafe(task.cancel)
+
+    def revive(self) -> None:
+        """Forget a stop: the same lazy query is collected again."""
+        if not self._parts:
+            self.stop, self.interrupted, self.ended = None, False, None
+
+    async def execute(self, plan: Plan, work: Callable[[], asyncio.Task[None]]) -> None:
+        """Run a part to its end; a cancelled run ends like a finished one, its rows tell."""
+        task = work()
+        with self._lock:
+            self._loop = asyncio.get_running_loop()
+            self._parts[plan] = task
+        if self.interrupted:
+            task.cancel()
+        ticker = asyncio.create_task(self._tick())
+        try:
+            await asyncio.wait({task})
+            if not task.cancelled():
+                task.result()
+            elif not self.interrupted:
+                raise asyncio.CancelledError
+        finally:
+            task.cancel()
+            ticker.cancel()
+            self._notify()
+            with self._lock:
+                del self._parts[plan]
+            self.ended = self.clock()
+
+    def listen(self, listener: Callable[[Progress], None] | None) -> None:
+        """Have `listener` called with the progress, from the loop's thread, about ten times a second."""
+        self._listener = listener
+
+    def report(self) -> RunReport:
+        """The numbers as they stand."""
+        end = self.ended if self.ended is not None and not self._parts else self.clock()
+        return self.metrics.report(seconds=end - self.started, state=self._state(), frame=self.frame)
+
+    def _state(self) -> RunState:
+        if self._parts:
+            return "running"
+        if self.interrupted:
+            return "interrupted"
+        return "stopped" if self.stop else "done"
+
+    def progress(self) -> Progress:
+        """Where the run stands."""
+        metrics = self.metrics
+        return Progress(
+            rows=self.rows,
+            done=metrics.rows + sum(plan.rows_done for plan in list(self._parts)),
+            cached=metrics.cached_live,
+            failed=metrics.failed_live,
+            in_flight=self.in_flight,
+            usd=metrics.usd if metrics.price.known else None,
+        )
+
+    async def _tick(self) -> None:
+        while True:
+            self._notify()
+            await asyncio.sleep(TICK_SECONDS)
+
+    def _notify(self) -> None:
+        if self._listener is not None:
+            self._listener(self.progress())

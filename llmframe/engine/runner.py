@@ -1,0 +1,290 @@
+"""Workers over an iterator: every distinct request to its outcome, within the limits."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import random
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+from llmframe.clients.base import Client, Dialect, RequestError
+from llmframe.clients.faults import dooms_run
+from llmframe.core.outcome import Answer, Failure, Outcome, Usage
+from llmframe.core.plan import Plan, Planned
+from llmframe.core.reply import Reply, read_reply
+from llmframe.core.schema import Schema
+from llmframe.core.template import Message
+from llmframe.engine.dialects import Negotiation
+from llmframe.engine.queue import WorkQueue
+from llmframe.engine.resolve import unanswered
+from llmframe.engine.retry import GiveUp, decide
+from llmframe.engine.run import Run
+from llmframe.engine.sharing import Flight, Shared
+from llmframe.options import SendOptions
+from llmframe.stores.base import Store, Stored
+
+logger = logging.getLogger("llmframe")
+
+JITTER: Final = random.Random()  # noqa: S311 - spreads retries, protects nothing
+
+
+@dataclass(slots=True)
+class Job:
+    """A distinct request on its way to an outcome."""
+
+    planned: Planned
+    messages: list[Message]
+    attempts: int = 0
+    sent: int = 0
+    reasks: int = 0
+    waited: float = 0.0
+    first_sent: float | None = None
+    usage: Usage = field(default_factory=lambda: Usage(None, None, None))
+    usd: float | None = None
+    joined: bool = False
+
+
+class Runner:
+    """Answers one part of a run.
+
+    Parameters
+    ----------
+    run, plan
+        The run it belongs to, and the part's rows.
+    client
+        Started; closing it is the caller's.
+    schema, options
+        What is asked for, and how it's sent.
+    store
+        Where answers are looked up and kept.
+    shared
+        Gates and flights of this loop.
+    fail_fast
+        Stop sending at the first failed row.
+    """
+
+    def __init__(
+        self,
+        run: Run,
+        plan: Plan,
+        *,
+        client: Client,
+        schema: Schema,
+        options: SendOptions,
+        store: Store,
+        shared: Shared,
+        fail_fast: bool = False,
+    ) -> None:
+        self._run, self._plan = run, plan
+        self._client, self._schema, self._options = client, schema, options
+        self._store, self._shared, self._fail_fast = store, shared, fail_fast
+        self._gate = shared.gate((client.identity, client.account, client.model))
+        self._talk = Negotiation(client, note=run.metrics.notes.append)
+        self._flights: set[Flight] = set()
+        self.outcomes: list[Outcome | None] = []
+        self._queue: WorkQueue[Job]
+
+    async def work(self) -> None:
+        """Deliver an outcome for every request of the plan into `outcomes`."""
+        self._queue = WorkQueue(self._jobs(), clock=self._shared.clock)
+        rate = self._options.requests_per_minute
+        self._gate.join(rate)
+        try:
+            async with asyncio.TaskGroup() as workers:
+                for _ in range(self._options.max_concurrency):
+                    workers.create_task(self._worker())
+        finally:
+            self._gate.leave(rate)
+            self._run.metrics.output_mode = self._talk.dialect.mode
+
+    async def landed(self) -> None:
+        """Wait until no attempt of this part uses the client, those that others joined included."""
+        while self._flights:
+            await asyncio.wait([flight.task for flight in self._flights])
+
+    def _jobs(self) -> Iterator[Job]:
+        source = unanswered(
+            self._plan, self._store, self._schema, deliver=self._deliver, refresh=self._options.cache == "refresh"
+        )
+        for planned in source:
+            yield Job(planned, planned.messages)
+
+    async def _worker(self) -> None:
+        while (job := await self._queue.take()) is not None:
+            if self._run.stop is not None:
+                self._fail(job, self._run.stop)
+                await asyncio.sleep(0)
+                continue
+            try:
+                await self._step(job)
+            except Exception as error:  # the one seam where a row's failure, of whatever kind, becomes data
+                logger.debug("unexpected failure of a request", exc_info=True)
+                self._fail(job, Failure("internal", f"{type(error).__name__} in llmframe or a validator"))
+
+    async def _step(self, job: Job) -> None:
+        try:
+            reply = await self._ask(job)
+        except RequestError as error:
+            self._after_fault(job, error)
+            return
+        self._talk.settle()
+        self._after_reply(job, reply)
+
+    async def _ask(self, job: Job) -> Reply:
+        used = self._talk.dialect
+        try:
+            return await self._attempt(job, used)
+        except RequestError as error:
+            if job.joined:
+                raise
+            reply = await self._talk.refused(error, used, lambda dialect: self._attempt(job, dialect))
+            if reply is None:
+                raise
+            return reply
+
+    async def _attempt(self, job: Job, dialect: Dialect) -> Reply:
+        """One attempt, joined when somebody else is asking the same just now."""
+        flight = self._shared.flight(job.planned.key)
+        job.joined = flight is not None
+        if flight is None:
+            flight = self._shared.launch(job.planned.key, self._send(job, dialect))
+            self._flights.add(flight)
+            flight.task.add_done_callback(lambda _: self._flights.discard(flight))
+        try:
+            reply = await flight.wait(self)
+        except asyncio.CancelledError:
+            if flight.task.done() and not flight.task.cancelled() and flight.task.exception() is None:
+                self._settle_cost(job, flight, flight.task.result())  # it came back: it's paid, so it's kept
+                self._after_reply(job, flight.task.result())
+            raise
+        self._settle_cost(job, flight, reply)
+        return reply
+
+    def _settle_cost(self, job: Job, flight: Flight, reply: Reply) -> None:
+        job.joined = not flight.pays(self)
+        if not job.joined:
+            usd = self._run.metrics.book(reply.usage)
+            job.usage += reply.usage
+            job.usd = usd if job.usd is None else job.usd + (usd or 0.0)
+
+    async def _send(self, job: Job, dialect: Dialect) -> Reply:
+        run, clock = self._run, self._shared.clock
+        generation = await self._gate.enter()
+        if run.stop is not None:
+            self._gate.exit()
+            raise RequestError("cancelled", run.stop.detail)
+        begun = clock()
+        run.in_flight += 1
+        run.metrics.requests += 1
+        job.sent += 1
+        if job.first_sent is None:
+            job.first_sent = begun
+        try:
+            async with asyncio.timeout(self._options.timeout):
+                reply = await self._client.send(job.messages, dialect)
+        except TimeoutError:
+            run.metrics.unknown_usage += 1
+            raise RequestError("timeout", f"no whole answer within {self._options.timeout:g} s") from None
+        except RequestError as error:
+            if error.kind == "rate_limit":
+                self._gate.limited(error.retry_after, generation=generation)
+            raise
+        finally:
+            run.in_flight -= 1
+            run.metrics.latencies.append(clock() - begun)
+            self._gate.exit()
+        self._gate.succeeded()
+        return reply
+
+    def _after_fault(self, job: Job, error: RequestError) -> None:
+        if self._run.stop is not None:
+            unsent = error.kind in ("cancelled", "rate_limit")
+            self._fail(job, self._run.stop if unsent else Failure(error.kind, error.detail))
+            return
+        if job.joined and not dooms_run(error):
+            self._queue.again(job, delay=0.0)
+            return
+        job.attempts += error.kind != "rate_limit"
+        step = decide(
+            error,
+            attempts=job.attempts,
+            max_attempts=self._options.max_attempts,
+            waited=job.waited,
+            chance=JITTER.random(),
+            doomed=dooms_run(error),
+        )
+        if isinstance(step, GiveUp):
+            failure = Failure(error.kind, step.detail)
+            if step.stops_run:
+                self._halt(failure)
+            self._fail(job, failure)
+            return
+        self._run.metrics.retries += 1
+        if error.kind == "rate_limit":
+            job.waited += step.delay
+        self._queue.again(job, delay=step.delay)
+
+    def _after_reply(self, job: Job, reply: Reply) -> None:
+        reading = read_reply(reply, self._schema, tool_name=self._schema.name)
+        if isinstance(reading.result, Failure) and reading.reask and self._run.stop is None:
+            if job.joined:
+                self._queue.again(job, delay=0.0)
+                return
+            if job.reasks < self._options.reask:
+                job.reasks += 1
+                self._run.metrics.reasks += 1
+                problem = reading.result.detail
+                job.messages = self._client.reask(job.messages, reply, problem, self._talk.dialect)
+                self._queue.again(job, delay=0.0)
+                return
+        if isinstance(reading.result, Answer):
+            entry = Stored(reading.result.text, job.usage, reply.model, reply.finish_reason)
+            self._store.put_many([(job.planned.key, entry)])
+        self._finish(job, reading.result, reply)
+
+    def _fail(self, job: Job, failure: Failure) -> None:
+        self._finish(job, failure, None)
+
+    def _finish(self, job: Job, result: Answer | Failure, reply: Reply | None) -> None:
+        begun = job.first_sent
+        outcome = Outcome(
+            result=result,
+            usage=Usage(0, 0, 0) if job.joined and not job.sent else job.usage,
+            usd=0.0 if job.joined and not job.sent else job.usd,
+            attempts=job.sent,
+            seconds=0.0 if begun is None else self._shared.clock() - begun,
+            finish_reason=reply.finish_reason if reply else None,
+            model=(reply.model if reply else None) or self._client.model,
+            source="shared" if job.joined and isinstance(result, Answer) else "live",
+            fingerprint=job.planned.key.hex(),
+        )
+        self._deliver(job.planned.index, outcome)
+        self._queue.done()
+        if isinstance(result, Failure) and self._fail_fast:
+            self._halt(Failure("cancelled", 'stopped after the first failed row (`on_error="raise"`)'))
+
+    def _deliver(self, index: int, outcome: Outcome) -> None:
+        if index >= len(self.outcomes):
+            self.outcomes.extend([None] * (index + 1 - len(self.outcomes)))
+        self.outcomes[index] = outcome
+        self._plan.finish(index)
+        self._run.metrics.cached_live += outcome.source == "cache"
+        self._run.metrics.failed_live += isinstance(outcome.result, Failure)
+
+    def _halt(self, failure: Failure) -> None:
+        self._run.halt(failure)
+        self._queue.hurry()
+
+
+def first_failure(outcomes: Iterator[Outcome | None]) -> tuple[int, Failure] | None:
+    """The first failed row by position, those that only followed from a stop after it not counted."""
+    late: tuple[int, Failure] | None = None
+    for row, outcome in enumerate(outcomes):
+        if outcome is None or isinstance(outcome.result, Answer):
+            continue
+        if outcome.result.kind != "cancelled":
+            return row, outcome.result
+        late = late or (row, outcome.result)
+    return late

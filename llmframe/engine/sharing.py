@@ -1,0 +1,84 @@
+"""Requests in flight, shared by everyone in the process who asks the same question."""
+
+from __future__ import annotations
+
+import asyncio
+import weakref
+from collections.abc import Callable, Coroutine, Hashable
+from typing import Any
+
+from llmframe.core.reply import Reply
+from llmframe.engine.limits import Gate
+
+
+class Flight:
+    """One attempt under way, with those who wait for it.
+
+    It is cancelled when its last waiter leaves; its cost is booked to the first waiter that is still there when
+    it ends, which is the one that sent it unless that one left.
+    """
+
+    __slots__ = ("task", "waiters")
+
+    def __init__(self, task: asyncio.Task[Reply]) -> None:
+        self.task = task
+        self.waiters: list[object] = []
+
+    async def wait(self, waiter: object) -> Reply:
+        """The attempt's reply, or its `RequestError`; leaving early may cancel it."""
+        self.waiters.append(waiter)
+        try:
+            return await asyncio.shield(self.task)
+        except asyncio.CancelledError:
+            if not self.task.done():
+                self.waiters.remove(waiter)
+                if not self.waiters:
+                    self.task.cancel()
+            raise
+
+    def pays(self, waiter: object) -> bool:
+        """Whether the attempt's cost belongs to `waiter`."""
+        return bool(self.waiters) and self.waiters[0] is waiter
+
+
+class Shared:
+    """What all runs on one event loop have in common: gates by endpoint, key and model; flights by fingerprint."""
+
+    def __init__(self, clock: Callable[[], float]) -> None:
+        self.clock = clock
+        self._gates: dict[Hashable, Gate] = {}
+        self._flights: dict[bytes, Flight] = {}
+
+    def gate(self, key: Hashable) -> Gate:
+        """The gate of one endpoint, key and model."""
+        if key not in self._gates:
+            self._gates[key] = Gate(self.clock)
+        return self._gates[key]
+
+    def flight(self, key: bytes) -> Flight | None:
+        """The attempt under way for this fingerprint."""
+        return self._flights.get(key)
+
+    def launch(self, key: bytes, attempt: Coroutine[Any, Any, Reply]) -> Flight:
+        """Start an attempt that others may join."""
+        task = asyncio.get_running_loop().create_task(attempt)
+        flight = self._flights[key] = Flight(task)
+        task.add_done_callback(lambda _: self._land(key, flight))
+        return flight
+
+    def _land(self, key: bytes, flight: Flight) -> None:
+        if self._flights.get(key) is flight:
+            del self._flights[key]
+        if not flight.task.cancelled():
+            flight.task.exception()  # looked at here, so that an attempt that nobody waits for stays quiet
+
+
+_of_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, Shared] = weakref.WeakKeyDictionary()
+
+
+def shared_here() -> Shared:
+    """What the runs on the running loop share."""
+    loop = asyncio.get_running_loop()
+    if loop not in _of_loop:
+        _of_loop[loop] = Shared(loop.time)
+    return _of_loop[loop]
