@@ -49,7 +49,7 @@ def main() -> None:
             )
             expect(provider.requests, 2)
         expect(list(out.columns), ["review", "label", "reason", "error"])
-        expect([cell is None or cell != cell for cell in out["error"]], [True, True, False, True])  # noqa: PLR0124 - nan
+        expect(list(out["error"].isna() if library is pd else out["error"].is_null()), [True, True, False, True])
         expect(str(out["error"][2]).split(":")[0], "null")
         sys.stdout.write(f"{out}\n")
 
