@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from pytest_examples import CodeExample, EvalExample, find_examples
+from pytest_examples import CodeExample, find_examples
 
 from llmframe.testing import Provider
 
@@ -13,8 +13,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 @pytest.mark.parametrize("example", list(find_examples(DOCS)), ids=str)
-def test_a_block_runs(example: CodeExample, eval_example: EvalExample, monkeypatch: pytest.MonkeyPatch):
+def test_a_block_runs(example: CodeExample, monkeypatch: pytest.MonkeyPatch):
+    # Compiled here with its own file and line: pytest-examples 0.0.18 makes a traceback that pytest 9 dies of.
+    source = "\n" * example.start_line + example.source
+    code = compile(source, example.path, "exec", dont_inherit=True)
     with Provider() as provider:
         monkeypatch.setenv("OPENAI_BASE_URL", provider.base_url)
         monkeypatch.setenv("OPENAI_API_KEY", provider.api_key)
-        eval_example.run(example)
+        exec(code, {"__name__": "example"})  # noqa: S102 - the documentation's own code
+        assert provider.requests > 0
