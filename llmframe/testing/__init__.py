@@ -1,0 +1,56 @@
+"""Public doubles for tests: a simulated provider, the faults it can be told, and simulated time."""
+
+from __future__ import annotations
+
+from llmframe.testing.clock import FakeTimeLoop, run_in_fake_time
+from llmframe.testing.desk import Answer
+from llmframe.testing.instances import instance
+from llmframe.testing.provider import Provider
+from llmframe.testing.script import Matcher
+from llmframe.testing.steps import (
+    BadBody,
+    Cut,
+    Delay,
+    Drip,
+    Empty,
+    Filtered,
+    Hang,
+    Html,
+    NoChoices,
+    Object,
+    Refusal,
+    Reset,
+    Status,
+    Step,
+    Text,
+    ToolCalls,
+    Truncated,
+    Without,
+)
+
+__all__ = [
+    "Answer",
+    "BadBody",
+    "Cut",
+    "Delay",
+    "Drip",
+    "Empty",
+    "FakeTimeLoop",
+    "Filtered",
+    "Hang",
+    "Html",
+    "Matcher",
+    "NoChoices",
+    "Object",
+    "Provider",
+    "Refusal",
+    "Reset",
+    "Status",
+    "Step",
+    "Text",
+    "ToolCalls",
+    "Truncated",
+    "Without",
+    "instance",
+    "run_in_fake_time",
+]

@@ -1,0 +1,65 @@
+"""A server in a daemon thread with an event loop of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Callable
+from concurrent.futures import Future
+
+STOP_SECONDS = 5.0
+"""Longest wait for the thread's end."""
+BACKLOG = 1024
+"""Connections that may wait to be accepted."""
+
+
+class LoopThread:
+    """Serves `protocol` on a free loopback port from construction until `stop`."""
+
+    def __init__(self, protocol: Callable[[], asyncio.Protocol]) -> None:
+        self._protocol = protocol
+        # The plain loop by name: a policy such as uvloop's stays out of a test's provider.
+        self._loop = asyncio.SelectorEventLoop()
+        self._port: Future[int] = Future()
+        self._thread = threading.Thread(target=self._run, name="llmframe-provider", daemon=True)
+        self._thread.start()
+        self.port = self._port.result()
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Do `work` in the loop and wait for its end."""
+        if threading.current_thread() is self._thread:
+            work()
+            return
+        done: Future[None] = Future()
+
+        def run() -> None:
+            try:
+                work()
+            finally:
+                done.set_result(None)
+
+        self._loop.call_soon_threadsafe(run)
+        done.result(STOP_SECONDS)
+
+    def stop(self, before: Callable[[], None]) -> None:
+        """Do `before` in the loop, stop it and wait for the thread."""
+        self.call(before)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(STOP_SECONDS)
+
+    def _run(self) -> None:
+        loop = self._loop
+        asyncio.set_event_loop(loop)
+        try:
+            serving = loop.create_server(self._protocol, "127.0.0.1", 0, backlog=BACKLOG)
+            server = loop.run_until_complete(serving)
+        except OSError as exc:
+            self._port.set_exception(exc)
+            return
+        self._port.set_result(server.sockets[0].getsockname()[1])
+        try:
+            loop.run_forever()
+        finally:
+            server.close()
+            loop.run_until_complete(asyncio.sleep(0))  # connections that were dropped report their end
+            loop.close()
