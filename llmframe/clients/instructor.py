@@ -1,0 +1,226 @@
+"""The client of every provider with an SDK of its own, through instructor."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import sys
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from llmframe.clients.base import Dialect, Message, Mode, RequestError
+from llmframe.clients.faults import from_exception
+from llmframe.clients.keys import key_digest
+from llmframe.clients.params import Params
+from llmframe.clients.replies import read_reply
+from llmframe.core.reply import Reply
+from llmframe.errors import UsageError
+
+if TYPE_CHECKING:
+    from llmframe.core.schema import Schema
+
+# Google's names where its SDK doesn't take OpenAI's; instructor renames them only when there is a schema.
+_GOOGLE_NAMES = MappingProxyType({"max_tokens": "max_output_tokens", "stop": "stop_sequences"})
+_DEFAULT_CLIENT = "AsyncHttpxClientWrapper"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wrapped:
+    """A provider by name, or the user's own `AsyncInstructor`.
+
+    Parameters
+    ----------
+    name
+        The provider's name; the identity in fingerprints.
+    model
+        `"provider/model"`, as instructor takes it.
+    api_key
+        The key that the user gave; `None` lets the SDK read its environment.
+    key
+        The key that will be used, if it is known; never shown.
+    price_name
+        The provider's name for prices.
+    given
+        The user's own client.
+    """
+
+    name: str
+    model: str = ""
+    api_key: str | None = None
+    key: str = ""
+    price_name: str | None = None
+    given: Any = None
+
+
+class InstructorClient:
+    """One provider, one model, one schema; sends a request once.
+
+    instructor writes the request and names the SDK's method; the method is called here, so that there is one attempt, no
+    log entry and no judgement of the reply: that is the reader's.
+
+    Attributes
+    ----------
+    foreign_loop
+        Whether the connections are the user's own, bound to the loop they were first used in.
+    """
+
+    def __init__(
+        self, origin: Wrapped, *, model: str, schema: Schema, params: Params, dialects: tuple[Dialect, ...]
+    ) -> None:
+        self.identity = origin.name
+        self.model = model
+        self.provider = origin.price_name or (origin.name if origin.given is not None else None)
+        self.dialects = dialects
+        self.foreign_loop = origin.given is not None and not _is_copyable(origin.given.client)
+        given_key: Any = getattr(getattr(origin.given, "client", None), "api_key", None)
+        self._key: str = origin.key or (given_key if isinstance(given_key, str) else "")
+        self.account = key_digest(self._key)
+        self._origin = origin
+        self._schema = schema
+        self._params = params
+        self._client: Any = None
+        self._call: Any = None
+        self._owned: Any = None
+
+    async def start(self) -> None:
+        """Build the client in the running loop; the provider's SDK is imported in a thread.
+
+        Raises
+        ------
+        UsageError
+            If the provider can't be asked in the chosen output mode.
+        """
+        if self._call is not None:
+            return
+        self._client = await asyncio.to_thread(self._build)
+        self._call = getattr(self._client.create_fn, "__wrapped__", None)
+        if self._call is None:
+            raise UsageError("client AsyncInstructor has a `create` that instructor didn't wrap; use `from_provider`")
+        await asyncio.to_thread(self._check_modes)
+        self._claim()
+
+    async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
+        """One HTTP attempt without a retry.
+
+        Raises
+        ------
+        RequestError
+            If the request failed or was refused.
+        """
+        answer: object
+        try:
+            answer = await self._call(**self._request(messages, dialect))
+        except Exception as error:  # noqa: BLE001 - the seam: any SDK's exception becomes the row's error
+            answer = from_exception(error, secrets=self._secrets(), where=self.identity)
+        if isinstance(answer, RequestError):
+            raise answer  # outside the except block: the cause may hold headers, so no chain may lead to it
+        return read_reply(answer)
+
+    def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:  # noqa: ARG002 - the port's form
+        """The messages that show the model its invalid reply and what was wrong with it, in plain words for any SDK."""
+        said = reply.text or "\n".join(call.arguments for call in reply.tool_calls)
+        shown: list[Message] = [{"role": "assistant", "content": said}] if said else []
+        asked: Message = {
+            "role": "user",
+            "content": f"Validation error found:\n{problem}\nAnswer again in the same form, with the errors fixed.",
+        }
+        return [*messages, *shown, asked]
+
+    async def close(self) -> None:
+        """Close what `start` opened; a second call does nothing."""
+        owned, self._owned, self._call, self._client = self._owned, None, None, None
+        for name in ("aclose", "close"):
+            method: Any = getattr(getattr(owned, "aio", owned), name, None)
+            if callable(method):
+                result: Any = method()
+                if inspect.isawaitable(result):
+                    await result
+                return
+
+    def _build(self) -> Any:
+        if self._origin.given is not None:
+            return self._origin.given
+        import instructor  # noqa: PLC0415 - loads SDKs
+
+        options: dict[str, Any] = {} if self._origin.api_key is None else {"api_key": self._origin.api_key}
+        build: Any = instructor.from_provider
+        return build(self._origin.model, async_client=True, **options)
+
+    def _claim(self) -> None:
+        """Make the SDK's client try once and wait without end, on connections of this loop."""
+        sdk = self._client.client
+        if self._origin.given is None:
+            self._owned = sdk
+            if hasattr(sdk, "max_retries"):
+                sdk.max_retries = 0
+                sdk.timeout = None
+            return
+        owner: Any = getattr(self._call, "__self__", None)
+        if owner is None or not hasattr(sdk, "copy") or not hasattr(sdk, "max_retries"):
+            return
+        fresh: dict[str, Any] = {}
+        if _is_copyable(sdk):
+            fresh["http_client"] = sys.modules[type(sdk).__module__.partition(".")[0]].DefaultAsyncHttpxClient(
+                timeout=None
+            )
+        copied = sdk.copy(max_retries=0, timeout=None, **fresh)
+        self._call = getattr(type(owner)(copied), self._call.__name__)
+        self._owned = copied if fresh else None
+
+    def _check_modes(self) -> None:
+        from instructor.v2 import mode_registry  # noqa: PLC0415 - loads SDKs
+
+        for dialect in self.dialects:
+            if dialect.mode != "text" and self._mode(dialect.mode) is None:
+                known = sorted(mode.value for mode in mode_registry.get_modes_for_provider(self._client.provider))
+                raise UsageError(
+                    f"{self._origin.name!r} can't be asked with output_mode {dialect.mode!r}; instructor's modes for it: "
+                    f"{', '.join(known)}"
+                )
+
+    def _mode(self, mode: Mode) -> Any:
+        """instructor's name of `mode` for this provider; `None` when it has none."""
+        from instructor import Mode as InstructorMode  # noqa: PLC0415 - loads SDKs
+        from instructor.v2 import mode_registry  # noqa: PLC0415
+
+        wanted = {
+            "json_schema": (InstructorMode.JSON_SCHEMA,),
+            "tools": (InstructorMode.TOOLS,),
+            "json": (InstructorMode.JSON, InstructorMode.MD_JSON),
+            "text": (self._client.mode,),
+        }[mode]
+        provider = self._client.provider
+        return next((name for name in wanted if mode_registry.is_registered(provider, name)), None)
+
+    def _request(self, messages: list[Message], dialect: Dialect) -> dict[str, Any]:
+        from instructor.processing.response import handle_response_model  # noqa: PLC0415 - loads SDKs
+
+        sent: dict[str, Any] = {
+            **self._client.kwargs,
+            "model": self.model,
+            **self._params.under(dialect.max_tokens_name),
+        }
+        if self._params.headers:
+            sent["extra_headers"] = dict(self._params.headers)
+        if self._params.query:
+            sent["extra_query"] = dict(self._params.query)
+        provider = self._client.provider
+        if self._schema.model is None and provider.value == "genai":
+            names = [name for name in self._params.body if name != "config"] + [dialect.max_tokens_name]
+            config = {_GOOGLE_NAMES.get(name, name): sent.pop(name) for name in names if name in sent}
+            sent["config"] = {**config, **sent.get("config", {})}
+        prepare: Any = handle_response_model
+        _, prepared = prepare(
+            self._schema.model, mode=self._mode(dialect.mode), provider=provider, **sent, messages=list(messages)
+        )
+        return prepared
+
+    def _secrets(self) -> tuple[str, ...]:
+        return (self._key, *self._params.headers.values())
+
+
+def _is_copyable(sdk: Any) -> bool:
+    inner: Any = getattr(sdk, "_client", None)
+    hooks: dict[str, list[Any]] = getattr(inner, "event_hooks", {})
+    return type(inner).__name__ == _DEFAULT_CLIENT and not any(hooks.values())

@@ -1,0 +1,222 @@
+"""The client of OpenAI and every endpoint that speaks its chat completions."""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, cast
+
+from llmframe.clients import chat
+from llmframe.clients.base import Dialect, Message, RequestError
+from llmframe.clients.endpoints import identity_of
+from llmframe.clients.faults import from_exception, from_response
+from llmframe.clients.keys import PLACEHOLDER, key_digest
+from llmframe.clients.params import Params
+from llmframe.clients.transport import HttpAnswer, Prepared, SdkTransport, Transport, is_copyable, open_transport
+from llmframe.core.reply import Reply
+
+if TYPE_CHECKING:
+    from llmframe.core.schema import Schema
+
+_ERROR_STATUS = 400
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where requests go: an address and a key, or a client of the user's, or an embedded server.
+
+    Parameters
+    ----------
+    base_url, api_key
+        As they are sent.
+    azure_version
+        The API version of an Azure address; `None` elsewhere.
+    given
+        The user's own `AsyncOpenAI` or `AsyncAzureOpenAI`.
+    embedded
+        An embedded model: `identity`, `alias`, and a blocking `start()` that returns an address and a key.
+    """
+
+    base_url: str = ""
+    api_key: str = ""
+    azure_version: str | None = None
+    given: Any = None
+    embedded: Any = None
+
+    @property
+    def identity(self) -> str:
+        """Part of the fingerprint; an embedded model's never holds a port."""
+        if self.embedded is not None:
+            return str(self.embedded.identity)
+        return identity_of(str(self.given.base_url) if self.given is not None else self.base_url)
+
+    @property
+    def key(self) -> str:
+        """The key now in use; empty when it isn't a fixed text."""
+        key: Any = self.given.api_key if self.given is not None else self.api_key
+        return key if isinstance(key, str) else ""
+
+
+class OpenAIClient:
+    """One endpoint, one model, one schema; sends a request once.
+
+    Parameters
+    ----------
+    origin
+        Where requests go.
+    model
+        The name as it is sent.
+    schema
+        What is asked for.
+    params
+        What is sent beside the messages.
+    dialects
+        The dialects to try, the preferred one first.
+    provider
+        The provider's name for prices, or `None`.
+
+    Attributes
+    ----------
+    foreign_loop
+        Whether the connections are the user's own, bound to the loop they were first used in.
+    observe
+        Called with the headers of every answer, good or bad, if set; limits are read from them.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a fact of the endpoint
+        self,
+        origin: Origin,
+        *,
+        model: str,
+        schema: Schema,
+        params: Params,
+        dialects: tuple[Dialect, ...],
+        provider: str | None,
+    ) -> None:
+        self.identity = origin.identity
+        self.account = key_digest(origin.key)
+        self.model = model
+        self.provider = provider
+        self.dialects = dialects
+        self.foreign_loop = origin.given is not None and not is_copyable(origin.given)
+        self.observe: Callable[[Mapping[str, str]], None] | None = None
+        self._origin = origin
+        self._schema = schema
+        self._params = params
+        self._secrets: tuple[str, ...] = (*params.headers.values(),)
+        if origin.key != PLACEHOLDER:
+            self._secrets = (origin.key, *self._secrets)
+        self._transport: Transport | None = None
+        self._prepared: dict[Dialect, tuple[chat.Shape, Prepared]] = {}
+
+    async def start(self) -> None:
+        """Open connections in the running loop; SDKs are imported in a thread, they take a second or more."""
+        if self._transport is not None:
+            return
+        await asyncio.to_thread(_load_sdks)
+        sdk = await self._sdk()
+        if self.foreign_loop:
+            self._transport = SdkTransport(sdk.with_options(max_retries=0, timeout=None), self._params, owned=False)
+        else:
+            self._transport = await open_transport(sdk, self._params, model=self.model)
+
+    async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
+        """One HTTP attempt without a retry.
+
+        Raises
+        ------
+        RequestError
+            If the request failed or was refused, or the answer can't be read.
+        """
+        if self._transport is None:
+            raise RequestError("internal", "the client wasn't started")
+        shape, prepared = self._prepare(dialect)
+        try:
+            answer = await self._transport.post(prepared, shape.instructed(messages))
+        except Exception as error:  # noqa: BLE001 - the seam: whatever an SDK or transport raises becomes the row's error
+            answer = self._fault(error)
+        if isinstance(answer, RequestError):
+            raise answer  # outside the except block: the cause holds headers, so no chain may lead to it
+        if self.observe is not None:
+            self.observe(answer.headers)
+        return self._read(answer)
+
+    def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:
+        """The messages that show the model its invalid reply and what was wrong with it, in instructor's words."""
+        return chat.reask_messages(messages, reply, problem, dialect)
+
+    async def close(self) -> None:
+        """Close the connections that `start` opened; the user's own stay open."""
+        transport, self._transport = self._transport, None
+        if transport is not None:
+            await transport.close()
+
+    def _prepare(self, dialect: Dialect) -> tuple[chat.Shape, Prepared]:
+        if dialect not in self._prepared:
+            shape = chat.shape_of(self._schema, dialect.mode)
+            body = {"model": self.model, **self._params.under(dialect.max_tokens_name), **shape.body}
+            self._prepared[dialect] = (shape, Prepared.of(body))
+        return self._prepared[dialect]
+
+    def _fault(self, error: Exception) -> RequestError:
+        answer: Any = getattr(error, "response", None)
+        if self.observe is not None and answer is not None:
+            self.observe(answer.headers)
+        return from_exception(error, secrets=self._secrets, where=self.identity)
+
+    def _read(self, answer: HttpAnswer) -> Reply:
+        if answer.status >= _ERROR_STATUS:
+            raise from_response(answer.status, answer.content, answer.headers, secrets=self._secrets)
+        try:
+            data: object = json.loads(answer.content)
+        except ValueError:
+            data = None
+        if not isinstance(data, dict):
+            kind = answer.headers.get("content-type", "unknown type").split(";")[0]
+            raise RequestError(
+                "server", f"status {answer.status} with a body that isn't a JSON object ({kind})", status=answer.status
+            )
+        body = cast("dict[str, Any]", data)
+        failed = _failure_inside(body)
+        if failed is not None:
+            raise from_response(_status_inside(failed) or answer.status, body=failed, secrets=self._secrets)
+        return chat.read_chat(body)
+
+    async def _sdk(self) -> Any:
+        import openai  # noqa: PLC0415 - a second of import
+
+        origin = self._origin
+        if origin.given is not None:
+            return origin.given
+        if origin.azure_version is not None:
+            return openai.AsyncAzureOpenAI(
+                azure_endpoint=origin.base_url, api_key=origin.api_key, api_version=origin.azure_version, max_retries=0
+            )
+        base_url, api_key = origin.base_url, origin.api_key
+        if origin.embedded is not None:
+            base_url, api_key = await asyncio.to_thread(origin.embedded.start)
+            self._secrets = (api_key, *self._secrets)
+        return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, timeout=None)
+
+
+def _load_sdks() -> None:
+    for module in ("openai", "aiohttp", "instructor.processing.response"):
+        importlib.import_module(module)
+
+
+def _failure_inside(body: dict[str, Any]) -> dict[str, Any] | None:
+    """The error that a gateway sends with status 200, at the top or in the first choice."""
+    choices: Any = body.get("choices")
+    holder: Any = choices[0] if isinstance(choices, list) and choices else body
+    error: Any = holder.get("error") if isinstance(holder, dict) else None
+    if isinstance(error, str) and error:
+        return {"message": error}
+    return cast("dict[str, Any]", error) if isinstance(error, dict) and error else None
+
+
+def _status_inside(error: dict[str, Any]) -> int | None:
+    code = error.get("code")
+    return int(code) if isinstance(code, int | str) and str(code).isdigit() and int(code) >= _ERROR_STATUS else None

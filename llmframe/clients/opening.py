@@ -1,0 +1,233 @@
+"""From sending options to a client: every wrong use is told here, before anything is sent."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from llmframe.clients import endpoints
+from llmframe.clients.base import Client, Dialect, Mode
+from llmframe.clients.instructor import InstructorClient, Wrapped
+from llmframe.clients.keys import PLACEHOLDER, checked_key, find_key
+from llmframe.clients.openai import OpenAIClient, Origin
+from llmframe.clients.params import Params, read_params
+from llmframe.errors import UsageError, did_you_mean
+
+if TYPE_CHECKING:
+    from llmframe.core.schema import Schema
+
+OUTPUT_MODES: tuple[str, ...] = ("auto", "json_schema", "tools", "json")
+
+SIMULATED = "simulated"
+"""The model's name when a simulated provider is asked without one."""
+
+_AUTO: tuple[Mode, ...] = ("json_schema", "tools", "json")
+_AZURE_VERSION = "2024-10-21"  # the oldest stable version with json_schema
+
+_NO_MODEL = """no model was named; give one of
+    model="openai/gpt-4o-mini"                                      # a provider; the key comes from the environment
+    model="my-model", base_url="http://localhost:8000/v1"           # any OpenAI-compatible server
+    model="local/smollm2-135m"                                      # embedded, offline: pip install 'llmframe[local]'"""
+
+_SYNC = {
+    "openai.OpenAI": "openai.AsyncOpenAI",
+    "openai.AzureOpenAI": "openai.AsyncAzureOpenAI",
+    "instructor.Instructor": "instructor.AsyncInstructor (`from_provider(…, async_client=True)`)",
+}
+
+
+def open_client(  # noqa: PLR0913 - the sending options that choose a client
+    *,
+    model: str | None,
+    base_url: str | None,
+    api_key: str | None,
+    client: object | None,
+    params: Mapping[str, object],
+    schema: Schema,
+    output_mode: str,
+) -> Client:
+    """The client for a map; nothing is imported, started or sent yet.
+
+    Parameters
+    ----------
+    model
+        `"provider/model"`; sent verbatim with `base_url` or `client`.
+    base_url
+        An OpenAI-compatible endpoint. Without `api_key` the key is `OPENAI_API_KEY`; a server on this machine needs
+        none.
+    api_key
+        The key; `None` takes the provider's environment variable.
+    client
+        `AsyncOpenAI`, `AsyncAzureOpenAI`, `AsyncInstructor`, or a simulated provider (an object with `base_url` and
+        `api_key` of text).
+    params
+        What is sent beside the messages.
+    schema
+        What is asked for.
+    output_mode
+        `"auto"`, `"json_schema"`, `"tools"` or `"json"`.
+
+    Raises
+    ------
+    UsageError
+        If the options can't work together, name nothing known, or lack a model or a key.
+    MissingExtraError
+        If the provider's package isn't installed.
+    """
+    if output_mode not in OUTPUT_MODES:
+        near = did_you_mean(str(output_mode), OUTPUT_MODES)
+        raise UsageError(f"output_mode {output_mode!r} is unknown{near}; known: {', '.join(OUTPUT_MODES)}")
+    read = read_params(params)
+    if client is not None:
+        if base_url is not None or api_key is not None:
+            extra = "base_url" if base_url is not None else "api_key"
+            raise UsageError(f"{extra} and client were both given; a client has its own, leave {extra!r} out")
+        return _with_client(client, model=model, params=read, schema=schema, output_mode=output_mode)
+    if model is None or not model.strip():
+        raise UsageError(_NO_MODEL)
+    prefix, _, rest = model.partition("/")
+    if base_url is not None:
+        return _openai(_address(base_url, api_key), model, read, schema, output_mode)
+    if prefix == "local" and rest:
+        return _embedded(rest, read, schema, output_mode)
+    if prefix in endpoints.FOREIGN and rest:
+        return _foreign(model, api_key, read, schema, output_mode)
+    if prefix in endpoints.ENDPOINTS and rest:
+        origin, price = _endpoint(prefix, api_key)
+        return _openai(origin, rest, read, schema, output_mode, provider=price)
+    if "/" in model and not os.environ.get("OPENAI_BASE_URL"):
+        raise endpoints.unknown_provider(model, prefix)
+    origin, price = _endpoint("openai", api_key)
+    return _openai(origin, model, read, schema, output_mode, provider=price)
+
+
+def _address(base_url: str, api_key: str | None) -> Origin:
+    url = endpoints.sending_url(base_url)
+    local = endpoints.is_loopback(url)
+    if api_key is None and local and not os.environ.get("OPENAI_API_KEY"):
+        return Origin(base_url=url, api_key=PLACEHOLDER)
+    return Origin(base_url=url, api_key=find_key(api_key, ("OPENAI_API_KEY",), whom=endpoints.identity_of(url)))
+
+
+def _endpoint(prefix: str, api_key: str | None) -> tuple[Origin, str | None]:
+    found = endpoints.ENDPOINTS[prefix]
+    address = os.environ.get("OPENAI_BASE_URL") if prefix == "openai" else None
+    if address:
+        origin = _address(address, api_key)
+        return origin, endpoints.price_name(origin.base_url)
+    if prefix == "ollama" and api_key is None:
+        return Origin(base_url=found.base_url or "", api_key=PLACEHOLDER), None
+    key = find_key(api_key, found.key_variables or ("OLLAMA_API_KEY",), whom=prefix)
+    if prefix == "azure_openai":
+        version = os.environ.get("OPENAI_API_VERSION") or _AZURE_VERSION
+        url = _own_address(prefix, ("AZURE_OPENAI_ENDPOINT",))
+        return Origin(base_url=url, api_key=key, azure_version=version), found.price_name
+    if prefix == "databricks":
+        url = _own_address(prefix, ("DATABRICKS_BASE_URL", "DATABRICKS_HOST", "DATABRICKS_WORKSPACE_URL"))
+        url = url if url.endswith("/serving-endpoints") else f"{url}/serving-endpoints"
+        return Origin(base_url=url, api_key=key), found.price_name
+    return Origin(base_url=found.base_url or "", api_key=key), found.price_name
+
+
+def _own_address(prefix: str, variables: tuple[str, ...]) -> str:
+    """The account's own address from the environment, without a trailing slash."""
+    for name in variables:
+        value = os.environ.get(name)
+        if value:
+            return value.rstrip("/")
+    raise UsageError(f"{prefix!r} has an address for every account; set the environment variable {variables[0]}")
+
+
+def _with_client(client: object, *, model: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
+    kinds = {f"{ancestor.__module__.partition('.')[0]}.{ancestor.__name__}" for ancestor in type(client).__mro__}
+    if "instructor.AsyncInstructor" in kinds:
+        return _with_instructor(client, model=model, params=params, schema=schema, output_mode=output_mode)
+    for sync, advice in _SYNC.items():
+        if sync in kinds:
+            raise UsageError(f"client is a synchronous {sync.partition('.')[2]}; give an {advice}")
+    if kinds & {"openai.AsyncOpenAI", "openai.AsyncAzureOpenAI"}:
+        return _with_openai(client, model=model, params=params, schema=schema, output_mode=output_mode)
+    url, key = getattr(client, "base_url", None), getattr(client, "api_key", None)
+    if isinstance(url, str) and isinstance(key, str):
+        origin = Origin(base_url=endpoints.sending_url(url), api_key=checked_key(key, source="the client's api_key"))
+        return _openai(origin, model or SIMULATED, params, schema, output_mode)
+    package = type(client).__module__.partition(".")[0]
+    wrap = f"; wrap it: `instructor.from_{package}(client)`" if package in endpoints.FOREIGN else ""
+    raise UsageError(
+        f"client of type {type(client).__name__!r} is unknown{wrap}; known: openai.AsyncOpenAI, "
+        "openai.AsyncAzureOpenAI, instructor.AsyncInstructor, llmframe.testing.Provider"
+    )
+
+
+def _with_openai(client: Any, *, model: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
+    if not model:
+        raise UsageError(f'client {type(client).__name__} was given without a model; name it: `model="gpt-4o-mini"`')
+    if isinstance(client.api_key, str) and client.api_key:
+        checked_key(client.api_key, source="the client's api_key")
+    price = endpoints.price_name(str(client.base_url))
+    return _openai(Origin(given=client), model, params, schema, output_mode, provider=price)
+
+
+def _with_instructor(client: Any, *, model: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
+    defaults: dict[str, Any] = dict(client.kwargs)
+    named = model or defaults.pop("model", None) or getattr(client, "default_model", None)
+    defaults.pop("model", None)
+    if not named:
+        raise UsageError("client AsyncInstructor was given without a model; name it: `model=`")
+    inner = client.client
+    if type(inner).__module__.partition(".")[0] == "openai":
+        # What the user set on the instructor client stands beneath what the call says.
+        if defaults:
+            params = _over(params, read_params(defaults))
+        return _with_openai(inner, model=named, params=params, schema=schema, output_mode=output_mode)
+    origin = Wrapped(given=client, name=type(inner).__module__.partition(".")[0])
+    modes = _modes(schema, output_mode, ("tools", "json"))
+    return InstructorClient(origin, model=named, schema=schema, params=params, dialects=_dialects(modes, params))
+
+
+def _over(params: Params, defaults: Params) -> Params:
+    said = params if params.max_tokens is not None else defaults
+    return Params(
+        body={**defaults.body, **params.body},
+        max_tokens=said.max_tokens,
+        max_tokens_name=said.max_tokens_name,
+        headers={**defaults.headers, **params.headers},
+        query={**defaults.query, **params.query},
+    )
+
+
+def _embedded(name: str, params: Params, schema: Schema, output_mode: str) -> Client:
+    from llmframe.clients.local import embedded  # noqa: PLC0415 - an extra
+
+    found = embedded(name)
+    return _openai(Origin(embedded=found), found.alias, params, schema, output_mode)
+
+
+def _foreign(model: str, api_key: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
+    prefix, _, rest = model.partition("/")
+    found = endpoints.FOREIGN[prefix]
+    endpoints.need_package(prefix, found)
+    key = find_key(api_key, found.key_variables, whom=prefix) if found.key_variables or api_key is not None else ""
+    origin = Wrapped(name=prefix, model=model, api_key=api_key, key=key, price_name=found.price_name)
+    dialects = _dialects(_modes(schema, output_mode, ("tools", "json")), params)
+    return InstructorClient(origin, model=rest, schema=schema, params=params, dialects=dialects)
+
+
+def _openai(  # noqa: PLR0913 - parts of one client
+    origin: Origin, model: str, params: Params, schema: Schema, output_mode: str, *, provider: str | None = None
+) -> Client:
+    if provider is None and origin.base_url:
+        provider = endpoints.price_name(origin.base_url)
+    dialects = _dialects(_modes(schema, output_mode, _AUTO), params)
+    return OpenAIClient(origin, model=model, schema=schema, params=params, dialects=dialects, provider=provider)
+
+
+def _modes(schema: Schema, output_mode: str, auto: tuple[Mode, ...]) -> tuple[Mode, ...]:
+    if schema.model is None:
+        return ("text",)
+    return auto if output_mode == "auto" else tuple(mode for mode in _AUTO if mode == output_mode)
+
+
+def _dialects(modes: tuple[Mode, ...], params: Params) -> tuple[Dialect, ...]:
+    return tuple(Dialect(mode, params.max_tokens_name) for mode in modes)

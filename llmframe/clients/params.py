@@ -1,0 +1,111 @@
+"""The user's `params`: what may be sent beside the messages."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any, Literal, cast
+
+from llmframe.errors import UsageError
+
+TokenName = Literal["max_tokens", "max_completion_tokens"]
+
+_REFUSED = MappingProxyType(
+    {
+        "messages": "the prompt template and `system=` make them",
+        "model": "give `model=`",
+        "n": "give `samples=`",
+        "response_format": "give `schema=`, and `output_mode=` for the way it is asked",
+        "tools": 'give `schema=` with `output_mode="tools"`',
+        "tool_choice": 'give `schema=` with `output_mode="tools"`',
+        "functions": 'give `schema=` with `output_mode="tools"`',
+        "function_call": 'give `schema=` with `output_mode="tools"`',
+        "stream": "answers are read whole",
+        "stream_options": "answers are read whole",
+        "timeout": "give `timeout=`",
+        "max_retries": "give `max_attempts=`",
+        "api_key": "give `api_key=`",
+        "base_url": "give `base_url=`",
+    }
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """`params` taken apart: JSON for the body, the cap on output, headers and query of every request."""
+
+    body: Mapping[str, object] = field(default_factory=dict[str, object])
+    max_tokens: int | None = None
+    max_tokens_name: TokenName = "max_tokens"
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    query: Mapping[str, object] = field(default_factory=dict[str, object])
+
+    def under(self, name: TokenName) -> dict[str, object]:
+        """The body part with the cap, if there is one, under `name`."""
+        return dict(self.body) if self.max_tokens is None else {**self.body, name: self.max_tokens}
+
+
+def read_params(params: Mapping[str, object]) -> Params:
+    """`params` as requests use them.
+
+    Parameters
+    ----------
+    params
+        Whatever the endpoint accepts beside the messages; unknown names are passed on. `extra_body` is merged into the
+        body, `extra_headers` and `extra_query` go where they say.
+
+    Raises
+    ------
+    UsageError
+        If a key belongs to an argument of ours, a value isn't JSON, or a header can't be sent.
+    """
+    for key in params:
+        if key in _REFUSED:
+            raise UsageError(f"params key {key!r} can't be set there; {_REFUSED[key]}")
+    rest = dict(params)
+    extra = _mapping(rest.pop("extra_body", None), "extra_body")
+    headers = _mapping(rest.pop("extra_headers", None), "extra_headers")
+    query = _mapping(rest.pop("extra_query", None), "extra_query")
+    names: tuple[TokenName, ...] = ("max_tokens", "max_completion_tokens")
+    said: list[TokenName] = [name for name in names if name in rest]
+    if len(said) > 1:
+        raise UsageError("params has both 'max_tokens' and 'max_completion_tokens'; keep one of them")
+    name: TokenName = said[0] if said else "max_tokens"
+    limit = rest.pop(name, None)
+    if limit is not None and (isinstance(limit, bool) or not isinstance(limit, int) or limit < 1):
+        raise UsageError(f"params[{name!r}] must be a positive integer, got {limit!r}")
+    body = {**rest, **extra}
+    for key, value in body.items():
+        _check_json(key, value)
+    for key, value in headers.items():
+        _check_header(key, value)
+    return Params(
+        body=body,
+        max_tokens=limit,
+        max_tokens_name=name,
+        headers=cast("dict[str, str]", headers),
+        query=query,
+    )
+
+
+def _mapping(value: object, key: str) -> dict[str, object]:
+    if value is None:
+        return {}
+    if not isinstance(value, Mapping):
+        raise UsageError(f"params[{key!r}] must be a dict, got {type(value).__name__}")
+    return {str(name): entry for name, entry in cast("Mapping[Any, object]", value).items()}
+
+
+def _check_json(key: str, value: object) -> None:
+    try:
+        json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError):
+        raise UsageError(f"params[{key!r}] isn't JSON: {type(value).__name__}; give plain values") from None
+
+
+def _check_header(name: str, value: object) -> None:
+    """Refuse what SDKs would show in full when they fail to send it."""
+    if not isinstance(value, str) or not value.isprintable() or not (name + value).isascii() or value != value.strip():
+        raise UsageError(f"header {name!r} in params['extra_headers'] can't be sent; printable ASCII text is wanted")

@@ -1,0 +1,102 @@
+"""What a failed request means for the requests after it; pure decisions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from llmframe.clients.base import Dialect, RequestError
+from llmframe.errors import ErrorKind
+
+FOREIGN_LOOP = "foreign_loop"
+"""Code of the connection error of a transport that belongs to another event loop."""
+
+MODEL_NOT_FOUND = frozenset({"model_not_found", "deploymentnotfound", "deployment_not_found"})
+
+_TRANSIENT: frozenset[ErrorKind] = frozenset({"timeout", "connection", "rate_limit", "server"})
+_FATAL: frozenset[ErrorKind] = frozenset({"auth", "quota", "not_found"})
+_REFUSED = frozenset(
+    {
+        "unsupported_parameter",
+        "unsupported_value",
+        "unknown_parameter",
+        "invalid_json_schema",
+        "invalid_function_parameters",
+    }
+)
+_SHAPE_PARAMS = ("response_format", "tools", "tool_choice", "functions", "output_format", "output_config")
+_SHAPE_CODES = frozenset({"invalid_json_schema", "invalid_function_parameters", "unsupported_response_format"})
+_TOKEN_NAMES = ("max_tokens", "max_completion_tokens")
+_STEP_STATUS = frozenset({400, 404, 415, 422, 501})
+
+
+def transient(error: RequestError) -> bool:
+    """Whether the same request may succeed a little later: 408, 409, 425, 429, 5xx, connection, timeout, broken body.
+
+    A used-up quota has a kind of its own and isn't transient, though providers send it as 429.
+    """
+    return error.kind in _TRANSIENT and error.code != FOREIGN_LOOP
+
+
+def dooms_run(error: RequestError) -> bool:
+    """Whether every other row would fail in the same way: sending should stop at once.
+
+    Ask `next_dialects` first: a refused schema or parameter may have another form that the server takes.
+    """
+    if error.code == FOREIGN_LOOP or error.kind in _FATAL:
+        return True
+    return error.kind == "bad_request" and (error.code in _REFUSED or _names_shape(error.param))
+
+
+def next_dialects(current: Dialect, error: RequestError, all_: tuple[Dialect, ...]) -> tuple[Dialect, ...]:
+    """The dialects worth trying after a server refused a request in `current`, the best one first.
+
+    Parameters
+    ----------
+    current
+        The dialect of the refused request.
+    error
+        The refusal.
+    all_
+        The client's `dialects`; what stands after the current mode is tried next.
+
+    Returns
+    -------
+    tuple of Dialect
+        Empty when the refusal speaks of the row, the account or another parameter. A refused `max_tokens` gives the same
+        mode with `max_completion_tokens`, and the reverse: a caller leaves out what it has tried already.
+    """
+    other = _other_token_name(current, error)
+    if other is not None:
+        return (other,)
+    return _following(current, all_) if _speaks_of_shape(error) else ()
+
+
+def _other_token_name(current: Dialect, error: RequestError) -> Dialect | None:
+    if error.kind != "bad_request" or error.param not in _TOKEN_NAMES or error.param != current.max_tokens_name:
+        return None
+    if error.code not in _REFUSED and error.code is not None:
+        return None
+    if current.max_tokens_name == "max_tokens":
+        return replace(current, max_tokens_name="max_completion_tokens")
+    return replace(current, max_tokens_name="max_tokens")
+
+
+def _speaks_of_shape(error: RequestError) -> bool:
+    """By its param or code; a refusal without either is given the benefit of the doubt, as local servers send such."""
+    if error.kind not in {"bad_request", "not_found"} or error.status not in _STEP_STATUS:
+        return False
+    if _names_shape(error.param) or error.code in _SHAPE_CODES:
+        return True
+    return error.param is None and error.code is None
+
+
+def _names_shape(param: str | None) -> bool:
+    return param is not None and param.startswith(_SHAPE_PARAMS)
+
+
+def _following(current: Dialect, all_: tuple[Dialect, ...]) -> tuple[Dialect, ...]:
+    modes = [dialect.mode for dialect in all_]
+    if current.mode not in modes:
+        return ()
+    rest = all_[modes.index(current.mode) + 1 :]
+    return tuple(replace(dialect, max_tokens_name=current.max_tokens_name) for dialect in rest)
