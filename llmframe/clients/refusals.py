@@ -62,8 +62,8 @@ def next_dialects(current: Dialect, error: RequestError, all_: tuple[Dialect, ..
     Returns
     -------
     tuple of Dialect
-        Empty when the refusal speaks of the row, the account or another parameter. A refused `max_tokens` gives the same
-        mode with `max_completion_tokens`, and the reverse: a caller leaves out what it has tried already.
+        Empty when the refusal speaks of the row, the account or another parameter. A refused `max_tokens` gives the
+        same mode with `max_completion_tokens`, and the reverse: a caller leaves out what it has tried already.
     """
     other = _other_token_name(current, error)
     if other is not None:

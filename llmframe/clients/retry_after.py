@@ -11,8 +11,8 @@ from email.utils import parsedate_to_datetime
 def retry_after(headers: Mapping[str, str], *, now: Callable[[], float] = time.time) -> float | None:
     """Seconds to wait, or `None` when the headers say nothing usable.
 
-    `retry-after-ms` goes before `retry-after`, which is seconds or an HTTP date. Junk, negative, infinite and past values
-    are no advice: `None`, so that the caller's own back-off decides. There is no cap here.
+    `retry-after-ms` goes before `retry-after`, which is seconds or an HTTP date. Junk, negative, infinite and past
+    values are no advice: `None`, so that the caller's own back-off decides. There is no cap here.
 
     Parameters
     ----------

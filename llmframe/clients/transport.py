@@ -1,8 +1,8 @@
 """The two ways a prepared chat request goes out: our own aiohttp session, or the SDK's low-level `post`.
 
-Measured on one core, same answers: the session costs 0.15 to 0.2 ms of CPU a request, the SDK's `post` 0.6 to 1.2 ms. The
-session takes URL and headers from a request that the SDK itself builds once, so both send the same thing. A client with
-connections, hooks or keys of its own goes through the SDK.
+Measured, 64 in flight: the session costs 0.1 ms of CPU a request, the SDK's `post` 0.85 ms. The session takes URL and
+headers from a request that the SDK itself builds once, so both send the same thing. A client with connections, hooks or
+changing keys of its own goes through the SDK.
 """
 
 from __future__ import annotations
