@@ -1,0 +1,99 @@
+"""Frames of pyarrow."""
+
+# pyright: reportUnknownMemberType=false, reportUnknownVariableType=false
+# pyarrow ships no types: its values are Any at this seam.
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import pyarrow as pa
+
+from llmframe.core.columns import Column, ColumnType
+from llmframe.frames.arrow_cells import arrow_cells
+from llmframe.frames.kept import kept
+from llmframe.frames.masks import mask_of
+from llmframe.frames.placement import placement
+
+_FIXED: Final[dict[str, Any]] = {
+    "string": pa.string(),
+    "json": pa.string(),
+    "bool": pa.bool_(),
+    "int": pa.int64(),
+    "float": pa.float64(),
+    "date": pa.date32(),
+    "duration": pa.duration("us"),
+}
+"""Types without parameters."""
+
+
+class ArrowFrame:
+    """A `pyarrow.Table`."""
+
+    single = False
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+        self.names: list[str] = list(native.column_names)
+
+    def __len__(self) -> int:
+        return self.native.num_rows
+
+    def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
+        """Rows `start:stop` of some columns as lists of Python values."""
+        table = self.native
+        return [arrow_cells(table.column(at).slice(start, stop - start), nan_is_null=False) for at in positions]
+
+    def null_count(self, position: int) -> int:
+        """How many cells of a column are null; NaN is a value."""
+        return self.native.column(position).null_count
+
+    def attach(self, columns: Sequence[Column], *, report: str | None = None, replace: bool = False) -> Any:
+        """A table with `columns` at the end or in place; metadata of the schema and of other fields stays."""
+        del report  # a table's metadata describes the data to other programs, it is no place for a run's figures
+        table = self.native
+        for column, place in zip(columns, placement(self.names, columns, replace=replace), strict=True):
+            field = pa.field(column.name, arrow_type(column.type))
+            array = arrow_array(column)
+            table = table.append_column(field, array) if place is None else table.set_column(place, field, array)
+        return table
+
+    def mask(self, where: object) -> list[bool]:
+        """`where` as one bool a row: a list or array of booleans, or a function of the table that returns one."""
+        return mask_of(where(self.native) if callable(where) else where, rows=len(self))
+
+    def kept(self, column: Column, asked: Sequence[bool]) -> Column:
+        """`column` with the rows that weren't asked filled from the existing column."""
+        if column.name not in self.names:
+            return column
+        position = self.names.index(column.name)
+        [cells] = self.cells([position], 0, len(self))
+        return kept(column, asked, cells, dtype=str(self.native.schema.field(position).type))
+
+
+def arrow_type(type_: ColumnType, *, nested: bool = False) -> Any:
+    """The Arrow type of a column; labels inside lists and structs are plain strings, which every reader takes."""
+    match type_.kind:
+        case "enum":
+            return pa.string() if nested else pa.dictionary(pa.int32(), pa.string())
+        case "datetime":
+            return pa.timestamp("us", "UTC" if type_.utc else None)
+        case "decimal":
+            return pa.decimal128(38, type_.scale)
+        case "list":
+            return pa.list_(arrow_type(type_.item or ColumnType("json"), nested=True))
+        case "struct":
+            return pa.struct([(name, arrow_type(field, nested=True)) for name, field in type_.fields])
+        case kind:
+            return _FIXED[kind]
+
+
+def arrow_array(column: Column) -> Any:
+    """The values of a column as an Arrow array of its type; labels in their declared order."""
+    if column.type.kind != "enum":
+        return pa.array(column.values, arrow_type(column.type))
+    codes: dict[object, int | None] = {label: code for code, label in enumerate(column.type.labels)}
+    codes[None] = None
+    indices = pa.array([codes[value] for value in column.values], pa.int32())
+    return pa.DictionaryArray.from_arrays(indices, pa.array(column.type.labels, pa.string()))
