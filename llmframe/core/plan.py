@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Final
+from dataclasses import dataclass
+from typing import Final, TypeVar
 
-from llmframe.core.outcome import Answer, Failure, Outcome, Usage
+from llmframe.core.outcome import Failure
 from llmframe.core.request import Fingerprints
 from llmframe.core.template import Message, Prompt
+
+T = TypeVar("T")
 
 CHUNK_ROWS: Final = 512
 """Rows that are rendered at a time: small enough that the event loop never notices (about 2 ms)."""
@@ -34,7 +36,8 @@ class Plan:
     """Which rows share which request; it fills as its requests are drawn.
 
     Nothing of a prompt is kept: a row costs 8 bytes and a distinct request its key, so that a million long rows
-    fit. Rows that can't be asked have their failure in `failures`; `rows_done` counts rows with an outcome.
+    fit. Rows that can't be asked have their failure in `failures`; `first_rows` has the first row of every request;
+    `rows_done` counts rows with an outcome.
     """
 
     def __init__(
@@ -52,7 +55,7 @@ class Plan:
         self.failures: dict[int, Failure] = {}
         self.keys: list[bytes] = []
         self.rows_done = 0
-        self._first_rows = array("q")
+        self.first_rows = array("q")
         self._shares = array("q")
         self._finished = bytearray()
 
@@ -87,7 +90,7 @@ class Plan:
             if index is None:
                 index = known[key] = len(self.keys)
                 self.keys.append(key)
-                self._first_rows.append(row)
+                self.first_rows.append(row)
                 self._shares.append(1)
                 self._finished.append(0)
                 fresh.append(Planned(index, key, messages))
@@ -103,27 +106,10 @@ class Plan:
             self._finished[index] = 1
             self.rows_done += self._shares[index]
 
-    def row_outcomes(self, outcomes: Sequence[Outcome | None], *, missing: Failure) -> Iterator[Outcome | None]:
-        """One outcome a row, in order; `None` for rows outside `where`, `missing` where nothing came back.
-
-        Tokens and dollars stand on the first row of a shared request; the others have 0 and `source="shared"`.
-        """
-        for row in range(self.length):
-            index = self.requests[row]
-            if index == NOT_ASKED:
-                yield None
-                continue
-            outcome = outcomes[index] if 0 <= index < len(outcomes) else None
-            if outcome is None:
-                yield Outcome(result=self.failures.get(row, missing))
-            elif row == self._first_rows[index]:
-                yield outcome
-            else:
-                yield shared(outcome)
-
-
-def shared(outcome: Outcome) -> Outcome:
-    """`outcome` for a row that shares another row's request: the same result at no cost."""
-    if isinstance(outcome.result, Answer) and outcome.source != "cache":
-        return replace(outcome, source="shared", usage=Usage(0, 0, 0), usd=0.0, attempts=0, seconds=0.0)
-    return replace(outcome, usage=Usage(0, 0, 0), usd=0.0, attempts=0, seconds=0.0)
+    def scatter(self, values: Sequence[T], *, unplanned: Callable[[int], T], outside: T) -> list[T]:
+        """One value a row: of its request, of `unplanned(row)` where it has none, `outside` where it wasn't asked."""
+        count = len(values)
+        return [
+            values[index] if 0 <= index < count else outside if index == NOT_ASKED else unplanned(row)
+            for row, index in enumerate(self.requests)
+        ]

@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Hashable
 from typing import Final
 
 from llmframe.clients.base import Client, Dialect, RequestError
-from llmframe.clients.faults import next_dialects
+from llmframe.clients.refusals import next_dialects
 from llmframe.core.reply import Reply
 
 MAX_PROBES: Final = 2

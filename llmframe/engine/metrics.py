@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
-from llmframe.core.outcome import Answer, Outcome, Usage
+from llmframe.core.outcome import Answer, Failure, Outcome, Usage
+from llmframe.core.plan import NOT_ASKED, Plan
 from llmframe.core.prices import Price
 from llmframe.report import RunReport, RunState
 
@@ -35,18 +36,25 @@ class Metrics:
         self.usd += usd or 0.0
         return usd
 
-    def count_rows(self, outcomes: Iterable[Outcome | None]) -> None:
-        """Count one part's rows by what became of them."""
-        for outcome in outcomes:
-            self.rows += 1
-            if outcome is None:
+    def count_rows(self, plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> None:
+        """Count a finished part's rows by what became of them."""
+        self.rows += plan.length
+        firsts = set(plan.first_rows)
+        for row, index in enumerate(plan.requests):
+            if index == NOT_ASKED:
                 self.not_asked += 1
-            elif isinstance(outcome.result, Answer):
+                continue
+            outcome = outcomes[index] if 0 <= index < len(outcomes) else None
+            if outcome is not None and isinstance(outcome.result, Answer):
                 self.answered += 1
-                self.cached += outcome.source == "cache"
-                self.shared += outcome.source == "shared"
-            else:
-                self.failed[outcome.result.kind] += 1
+                if outcome.source == "cache":
+                    self.cached += 1
+                elif outcome.source == "shared" or row not in firsts:
+                    self.shared += 1
+                continue
+            failure = plan.failures.get(row, missing) if outcome is None else outcome.result
+            if isinstance(failure, Failure):
+                self.failed[failure.kind] += 1
 
     def report(self, *, seconds: float, state: RunState, frame: object = None) -> RunReport:
         """The numbers as they stand."""

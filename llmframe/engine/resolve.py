@@ -11,15 +11,14 @@ from llmframe.stores.base import Store
 
 
 def unanswered(
-    plan: Plan, store: Store, schema: Schema, *, deliver: Callable[[int, Outcome], None], refresh: bool = False
+    plan: Plan, store: Store, schema: Schema, *, deliver: Callable[[int, Outcome], None]
 ) -> Iterator[Planned]:
     """Draw `plan`, deliver what `store` has, yield the requests that must be sent.
 
-    A kept reply is read again with today's schema: where it no longer fits, the request is sent. `refresh` asks
-    everything again.
+    A kept reply is read again with today's schema: where it no longer fits, the request is sent.
     """
     for chunk in plan.draw():
-        kept = {} if refresh or not chunk else store.get_many([planned.key for planned in chunk])
+        kept = store.get_many([planned.key for planned in chunk]) if chunk else {}
         for planned in chunk:
             entry = kept.get(planned.key)
             result = schema.read(entry.text) if entry is not None else None

@@ -60,6 +60,16 @@ class Run:
             if loop is not None:
                 loop.call_soon_threadsafe(task.cancel)
 
+    @property
+    def missing(self) -> Failure:
+        """What a row without an outcome failed of."""
+        return self.stop or CANCELLED
+
+    @property
+    def active(self) -> bool:
+        """Whether a part is running."""
+        return bool(self._parts)
+
     def revive(self) -> None:
         """Forget a stop: the same lazy query is collected again."""
         if not self._parts:

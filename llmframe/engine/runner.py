@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from llmframe.clients.base import Client, Dialect, RequestError
-from llmframe.clients.faults import dooms_run
+from llmframe.clients.refusals import dooms_run
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
 from llmframe.core.plan import Plan, Planned
 from llmframe.core.reply import Reply, read_reply
@@ -61,6 +61,8 @@ class Runner:
         Where answers are looked up and kept.
     shared
         Gates and flights of this loop.
+    outcomes
+        Filled by the requests' numbers as they end, so that what came back is there after an interrupt too.
     fail_fast
         Stop sending at the first failed row.
     """
@@ -75,6 +77,7 @@ class Runner:
         options: SendOptions,
         store: Store,
         shared: Shared,
+        outcomes: list[Outcome | None],
         fail_fast: bool = False,
     ) -> None:
         self._run, self._plan = run, plan
@@ -83,11 +86,11 @@ class Runner:
         self._gate = shared.gate((client.identity, client.account, client.model))
         self._talk = Negotiation(client, note=run.metrics.notes.append)
         self._flights: set[Flight] = set()
-        self.outcomes: list[Outcome | None] = []
+        self._outcomes = outcomes
         self._queue: WorkQueue[Job]
 
     async def work(self) -> None:
-        """Deliver an outcome for every request of the plan into `outcomes`."""
+        """Deliver an outcome for every request of the plan."""
         self._queue = WorkQueue(self._jobs(), clock=self._shared.clock)
         rate = self._options.requests_per_minute
         self._gate.join(rate)
@@ -105,10 +108,7 @@ class Runner:
             await asyncio.wait([flight.task for flight in self._flights])
 
     def _jobs(self) -> Iterator[Job]:
-        source = unanswered(
-            self._plan, self._store, self._schema, deliver=self._deliver, refresh=self._options.cache == "refresh"
-        )
-        for planned in source:
+        for planned in unanswered(self._plan, self._store, self._schema, deliver=self._deliver):
             yield Job(planned, planned.messages)
 
     async def _worker(self) -> None:
@@ -266,9 +266,9 @@ class Runner:
             self._halt(Failure("cancelled", 'stopped after the first failed row (`on_error="raise"`)'))
 
     def _deliver(self, index: int, outcome: Outcome) -> None:
-        if index >= len(self.outcomes):
-            self.outcomes.extend([None] * (index + 1 - len(self.outcomes)))
-        self.outcomes[index] = outcome
+        if index >= len(self._outcomes):
+            self._outcomes.extend([None] * (index + 1 - len(self._outcomes)))
+        self._outcomes[index] = outcome
         self._plan.finish(index)
         self._run.metrics.cached_live += outcome.source == "cache"
         self._run.metrics.failed_live += isinstance(outcome.result, Failure)
@@ -276,15 +276,3 @@ class Runner:
     def _halt(self, failure: Failure) -> None:
         self._run.halt(failure)
         self._queue.hurry()
-
-
-def first_failure(outcomes: Iterator[Outcome | None]) -> tuple[int, Failure] | None:
-    """The first failed row by position, those that only followed from a stop after it not counted."""
-    late: tuple[int, Failure] | None = None
-    for row, outcome in enumerate(outcomes):
-        if outcome is None or isinstance(outcome.result, Answer):
-            continue
-        if outcome.result.kind != "cancelled":
-            return row, outcome.result
-        late = late or (row, outcome.result)
-    return late

@@ -1,0 +1,302 @@
+"""The `.llm` accessor: one mixin of verbs, inherited by what pandas and polars register."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, Final, Literal, TypeVar
+
+from llmframe.api import verbs
+from llmframe.api.arguments import Labels, LoopOption, Nested, OnError
+from llmframe.core.template import OnNull
+from llmframe.engine.progress import ProgressOption
+from llmframe.errors import LlmframeWarning, UsageError
+from llmframe.frames.hook import on_import
+from llmframe.options import UNSET, CacheOption, OutputMode, Unset
+from llmframe.report import PlanReport
+
+M = TypeVar("M", bound=Callable[..., object])
+
+
+def _documented_by(function: Callable[..., object]) -> Callable[[M], M]:
+    def document(method: M) -> M:
+        method.__doc__ = function.__doc__
+        return method
+
+    return document
+
+
+class Verbs:
+    """The verbs on one frame, Series, lazy query or expression; no state beside it."""
+
+    def __init__(self, frame: Any) -> None:
+        self._frame = frame
+
+    @_documented_by(verbs.map)
+    def map(  # noqa: PLR0913 - written out, so that `df.llm.map?` helps
+        self,
+        prompt_template: object,
+        schema: object = None,
+        *,
+        system: object = None,
+        examples: object = None,
+        where: object = None,
+        on_null: OnNull = "skip",
+        prefix: str = "",
+        into: str | None = None,
+        overwrite: bool = False,
+        labels: Labels = "enum",
+        nested: Nested = "native",
+        confidence: Literal["stated"] | None = None,
+        samples: int = 1,
+        on_error: OnError = "column",
+        mode: Literal["live"] = "live",
+        loop: LoopOption = "thread",
+        meta: bool = False,
+        progress: ProgressOption = None,
+        model: str | Unset | None = UNSET,
+        base_url: str | Unset | None = UNSET,
+        api_key: str | Unset | None = UNSET,
+        client: object = UNSET,
+        params: Mapping[str, object] | Unset = UNSET,
+        max_concurrency: int | Unset = UNSET,
+        requests_per_minute: float | Unset | None = UNSET,
+        tokens_per_minute: float | Unset | None = UNSET,
+        timeout: float | Unset = UNSET,
+        max_attempts: int | Unset = UNSET,
+        reask: int | Unset = UNSET,
+        budget: object = UNSET,
+        cache: CacheOption | Unset = UNSET,
+        output_mode: OutputMode | Unset = UNSET,
+        **unknown: object,
+    ) -> Any:
+        return verbs.map(
+            self._frame,
+            prompt_template,
+            schema,
+            system=system,
+            examples=examples,
+            where=where,
+            on_null=on_null,
+            prefix=prefix,
+            into=into,
+            overwrite=overwrite,
+            labels=labels,
+            nested=nested,
+            confidence=confidence,
+            samples=samples,
+            on_error=on_error,
+            mode=mode,
+            loop=loop,
+            meta=meta,
+            progress=progress,
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            client=client,
+            params=params,
+            max_concurrency=max_concurrency,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            timeout=timeout,
+            max_attempts=max_attempts,
+            reask=reask,
+            budget=budget,
+            cache=cache,
+            output_mode=output_mode,
+            **unknown,
+        )
+
+    @_documented_by(verbs.amap)
+    async def amap(  # noqa: PLR0913 - written out, so that `df.llm.amap?` helps
+        self,
+        prompt_template: object,
+        schema: object = None,
+        *,
+        system: object = None,
+        examples: object = None,
+        where: object = None,
+        on_null: OnNull = "skip",
+        prefix: str = "",
+        into: str | None = None,
+        overwrite: bool = False,
+        labels: Labels = "enum",
+        nested: Nested = "native",
+        confidence: Literal["stated"] | None = None,
+        samples: int = 1,
+        on_error: OnError = "column",
+        mode: Literal["live"] = "live",
+        loop: LoopOption = "thread",
+        meta: bool = False,
+        progress: ProgressOption = None,
+        model: str | Unset | None = UNSET,
+        base_url: str | Unset | None = UNSET,
+        api_key: str | Unset | None = UNSET,
+        client: object = UNSET,
+        params: Mapping[str, object] | Unset = UNSET,
+        max_concurrency: int | Unset = UNSET,
+        requests_per_minute: float | Unset | None = UNSET,
+        tokens_per_minute: float | Unset | None = UNSET,
+        timeout: float | Unset = UNSET,  # noqa: ASYNC109 - seconds of an attempt, not of this call
+        max_attempts: int | Unset = UNSET,
+        reask: int | Unset = UNSET,
+        budget: object = UNSET,
+        cache: CacheOption | Unset = UNSET,
+        output_mode: OutputMode | Unset = UNSET,
+        **unknown: object,
+    ) -> Any:
+        return await verbs.amap(
+            self._frame,
+            prompt_template,
+            schema,
+            system=system,
+            examples=examples,
+            where=where,
+            on_null=on_null,
+            prefix=prefix,
+            into=into,
+            overwrite=overwrite,
+            labels=labels,
+            nested=nested,
+            confidence=confidence,
+            samples=samples,
+            on_error=on_error,
+            mode=mode,
+            loop=loop,
+            meta=meta,
+            progress=progress,
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            client=client,
+            params=params,
+            max_concurrency=max_concurrency,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            timeout=timeout,
+            max_attempts=max_attempts,
+            reask=reask,
+            budget=budget,
+            cache=cache,
+            output_mode=output_mode,
+            **unknown,
+        )
+
+    @_documented_by(verbs.plan)
+    def plan(  # noqa: PLR0913 - written out, so that `df.llm.plan?` helps
+        self,
+        prompt_template: object,
+        schema: object = None,
+        *,
+        system: object = None,
+        examples: object = None,
+        where: object = None,
+        on_null: OnNull = "skip",
+        prefix: str = "",
+        into: str | None = None,
+        overwrite: bool = False,
+        labels: Labels = "enum",
+        nested: Nested = "native",
+        confidence: Literal["stated"] | None = None,
+        samples: int = 1,
+        on_error: OnError = "column",
+        mode: Literal["live"] = "live",
+        loop: LoopOption = "thread",
+        meta: bool = False,
+        progress: ProgressOption = None,
+        model: str | Unset | None = UNSET,
+        base_url: str | Unset | None = UNSET,
+        api_key: str | Unset | None = UNSET,
+        client: object = UNSET,
+        params: Mapping[str, object] | Unset = UNSET,
+        max_concurrency: int | Unset = UNSET,
+        requests_per_minute: float | Unset | None = UNSET,
+        tokens_per_minute: float | Unset | None = UNSET,
+        timeout: float | Unset = UNSET,
+        max_attempts: int | Unset = UNSET,
+        reask: int | Unset = UNSET,
+        budget: object = UNSET,
+        cache: CacheOption | Unset = UNSET,
+        output_mode: OutputMode | Unset = UNSET,
+        **unknown: object,
+    ) -> PlanReport:
+        return verbs.plan(
+            self._frame,
+            prompt_template,
+            schema,
+            system=system,
+            examples=examples,
+            where=where,
+            on_null=on_null,
+            prefix=prefix,
+            into=into,
+            overwrite=overwrite,
+            labels=labels,
+            nested=nested,
+            confidence=confidence,
+            samples=samples,
+            on_error=on_error,
+            mode=mode,
+            loop=loop,
+            meta=meta,
+            progress=progress,
+            model=model,
+            base_url=base_url,
+            api_key=api_key,
+            client=client,
+            params=params,
+            max_concurrency=max_concurrency,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            timeout=timeout,
+            max_attempts=max_attempts,
+            reask=reask,
+            budget=budget,
+            cache=cache,
+            output_mode=output_mode,
+            **unknown,
+        )
+
+
+KINDS: Final[Mapping[str, tuple[str, ...]]] = {
+    "pandas": ("DataFrame", "Series"),
+    "polars": ("DataFrame", "Series", "LazyFrame", "Expr"),
+}
+"""Classes of each library that carry the verbs."""
+
+
+def register(name: str = "llm") -> None:
+    """Put the verbs on pandas and polars under `name`, now or when the library is imported.
+
+    `import llmframe` does it for `llm`. Where another package owns the name already, its accessor stays and one
+    warning names it.
+
+    Raises
+    ------
+    UsageError
+        If `name` isn't an identifier, or begins with an underscore.
+    """
+    if not name.isidentifier() or name.startswith("_"):
+        raise UsageError(f"`name` must be an identifier without a leading underscore, got {name!r}")
+    for library in KINDS:
+        on_import(library, lambda library=library: _register_on(library, name))
+
+
+def _register_on(library: str, name: str) -> None:
+    module: Any = sys.modules[library]
+    extensions = module.api.extensions if library == "pandas" else module.api
+    ending = "accessor" if library == "pandas" else "namespace"
+    for kind in KINDS[library]:
+        owner = getattr(getattr(module, kind), name, None)
+        if owner is Verbs:
+            continue
+        if owner is not None:
+            package = (getattr(owner, "__module__", None) or "another package").partition(".")[0]
+            text = (
+                f"`{library}.{kind}.{name}` belongs to {package!r} and stays so; for llmframe use "
+                f'`llmframe.register("ai")` and `.ai`, or `llmframe.map(frame, ...)`'
+            )
+            warnings.warn(text, LlmframeWarning, stacklevel=2)
+            continue
+        getattr(extensions, f"register_{kind.lower()}_{ending}")(name)(Verbs)

@@ -1,0 +1,79 @@
+"""From a prepared map to outcomes: client, runner and store put together for one part of a run."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from typing import Final
+
+from llmframe.api.prepared import Prepared
+from llmframe.clients.base import Client
+from llmframe.core.outcome import Outcome
+from llmframe.core.plan import Plan
+from llmframe.engine.bridge import Post
+from llmframe.engine.hop import OnLoop
+from llmframe.engine.progress import Progress
+from llmframe.engine.run import Run
+from llmframe.engine.runner import Runner
+from llmframe.engine.sharing import shared_here
+from llmframe.stores.base import Store
+
+CLOSING_SECONDS: Final = 2.0
+"""Seconds that a run waits for its client to close; another call that joined its requests may need it longer."""
+
+_closing: set[asyncio.Task[None]] = set()
+
+
+async def answer(
+    prepared: Prepared,
+    run: Run,
+    plan: Plan,
+    outcomes: list[Outcome | None],
+    *,
+    store: Store,
+    post: Post,
+    listener: Callable[[Progress], None] | None,
+    home: asyncio.AbstractEventLoop | None = None,
+) -> None:
+    """Answer `plan` on the running (private) loop, into `outcomes`.
+
+    Parameters
+    ----------
+    post, listener
+        `listener` is called with the progress through `post`, in the caller's thread.
+    home
+        The caller's loop, when the client's connections belong to it.
+    """
+    client: Client = prepared.client if home is None else OnLoop(prepared.client, home)
+    said = prepared.asking.arguments
+    runner = Runner(
+        run,
+        plan,
+        client=client,
+        schema=prepared.asking.schema,
+        options=said.sending,
+        store=store,
+        shared=shared_here(),
+        outcomes=outcomes,
+        fail_fast=said.on_error == "raise",
+    )
+
+    async def work() -> None:
+        await client.start()
+        await runner.work()
+
+    if listener is not None:
+        run.listen(lambda progress: post(lambda: listener(progress)))
+    try:
+        await run.execute(plan, lambda: asyncio.create_task(work()))
+    finally:
+        closing = asyncio.create_task(_close(client, runner))
+        _closing.add(closing)
+        closing.add_done_callback(_closing.discard)
+        await asyncio.wait({closing}, timeout=CLOSING_SECONDS)
+        run.metrics.count_rows(plan, outcomes, missing=run.missing)
+
+
+async def _close(client: Client, runner: Runner) -> None:
+    await runner.landed()
+    await client.close()

@@ -1,0 +1,146 @@
+"""What a call said, checked before a frame is looked at."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Final, Literal, TypedDict, cast, get_args
+
+from llmframe.core.template import OnNull
+from llmframe.engine.progress import ProgressOption
+from llmframe.errors import UsageError, did_you_mean
+from llmframe.options import (
+    SENDING_OPTIONS,
+    CacheOption,
+    OutputMode,
+    SendOptions,
+    Unset,
+    refuse_unknown,
+    resolve_options,
+)
+
+Labels = Literal["enum", "string"]
+Nested = Literal["native", "json"]
+OnError = Literal["column", "raise"]
+LoopOption = Literal["thread", "current"]
+
+
+class MapOptions(TypedDict, total=False):
+    """The keyword arguments of `map`, for the verbs that pass them on."""
+
+    system: object
+    examples: object
+    where: object
+    on_null: OnNull
+    prefix: str
+    into: str | None
+    overwrite: bool
+    labels: Labels
+    nested: Nested
+    confidence: Literal["stated"] | None
+    samples: int
+    on_error: OnError
+    mode: Literal["live"]
+    loop: LoopOption
+    meta: bool
+    progress: ProgressOption
+    model: str | Unset | None
+    base_url: str | Unset | None
+    api_key: str | Unset | None
+    client: object
+    params: Mapping[str, object] | Unset
+    max_concurrency: int | Unset
+    requests_per_minute: float | Unset | None
+    tokens_per_minute: float | Unset | None
+    timeout: float | Unset
+    max_attempts: int | Unset
+    reask: int | Unset
+    budget: object
+    cache: CacheOption | Unset
+    output_mode: OutputMode | Unset
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Arguments:
+    """The arguments of one call, each of a kind that can work, with its sending options decided."""
+
+    prompt_template: object
+    schema: object
+    sending: SendOptions
+    system: object = None
+    examples: object = None
+    where: object = None
+    on_null: OnNull = "skip"
+    prefix: str = ""
+    into: str | None = None
+    overwrite: bool = False
+    labels: Labels = "enum"
+    nested: Nested = "native"
+    confidence: Literal["stated"] | None = None
+    samples: int = 1
+    on_error: OnError = "column"
+    mode: Literal["live"] = "live"
+    loop: LoopOption = "thread"
+    meta: bool = False
+    progress: ProgressOption = None
+
+    def __post_init__(self) -> None:
+        """Refuse what can't work."""
+        _one_of("on_null", self.on_null, get_args(OnNull))
+        _one_of("labels", self.labels, get_args(Labels))
+        _one_of("nested", self.nested, get_args(Nested))
+        _one_of("on_error", self.on_error, get_args(OnError))
+        _one_of("loop", self.loop, get_args(LoopOption))
+        for name in ("overwrite", "meta"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"`{name}` must be True or False, got {getattr(self, name)!r}")
+        if not isinstance(self.prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+            raise UsageError(f"`prefix` must be text, got {self.prefix!r}")
+        if self.into is not None and (not isinstance(self.into, str) or not self.into):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+            raise UsageError(f"`into` must be the name of a column, got {self.into!r}")
+        if self.progress is not None and not isinstance(self.progress, bool) and not callable(self.progress):
+            raise UsageError(f"`progress` must be True, False, None or a callable, got {self.progress!r}")
+        self._refuse_later_features()
+
+    def _refuse_later_features(self) -> None:
+        if self.mode != "live":
+            raise UsageError(f"`mode` must be 'live', got {self.mode!r}: the Batch API isn't available in this version")
+        if self.samples != 1:
+            raise UsageError(f"`samples` must be 1, got {self.samples!r}: votes aren't available in this version")
+        if self.confidence not in (None, "stated"):
+            raise UsageError(
+                f"`confidence` must be None or 'stated', got {self.confidence!r}: "
+                "log-probabilities and votes aren't available in this version"
+            )
+
+
+LOCAL_ARGUMENTS: Final = tuple(f.name for f in fields(Arguments) if f.name not in ("prompt_template", "schema", "sending"))
+"""Keyword arguments that say what becomes of rows and columns."""
+
+
+def arguments(prompt_template: object, schema: object, options: Mapping[str, object], *, verb: str = "map") -> Arguments:
+    """The checked arguments of a call.
+
+    Raises
+    ------
+    UsageError
+        For an unknown argument, a provider's word outside `params`, or a value that can't work.
+    """
+    known = (*LOCAL_ARGUMENTS, *SENDING_OPTIONS)
+    refuse_unknown({name: value for name, value in options.items() if name not in known}, known, verb=verb)
+    sending = resolve_options({name: value for name, value in options.items() if name in SENDING_OPTIONS})
+    local = {name: value for name, value in options.items() if name in LOCAL_ARGUMENTS}
+    return Arguments(
+        prompt_template=prompt_template,
+        schema=schema,
+        sending=sending,
+        **local,  # pyright: ignore[reportArgumentType] - checked by `__post_init__`
+    )
+
+
+def _one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+    if value not in known:
+        words = cast("tuple[str, ...]", known)
+        raise UsageError(
+            f"`{name}` must be one of {', '.join(map(repr, words))}, got {value!r}{did_you_mean(str(value), words)}"
+        )

@@ -1,0 +1,140 @@
+"""A map over rows that are there: run, attach, tell."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from llmframe.api.answering import answer
+from llmframe.api.arguments import Arguments
+from llmframe.api.prepared import Prepared, asking, prepare
+from llmframe.api.keeping import store_of
+from llmframe.api.runs import new_run, warn_of_failures
+from llmframe.core.columns import Column
+from llmframe.core.outcome import Outcome
+from llmframe.core.plan import Plan
+from llmframe.engine import bridge
+from llmframe.engine.bridge import Post
+from llmframe.engine.progress import Progress, listener
+from llmframe.engine.run import Run
+from llmframe.errors import ErrorKind, RowError
+from llmframe.frames import wrap
+from llmframe.stores.base import Store
+
+
+@dataclass(slots=True)
+class Part:
+    """One part of a run: prepared rows on their way to columns."""
+
+    prepared: Prepared
+    run: Run
+    plan: Plan
+    store: Store
+    outcomes: list[Outcome | None] = field(default_factory=list[Outcome | None])
+
+    def work(
+        self, listener_: Callable[[Progress], None] | None, home: asyncio.AbstractEventLoop | None = None
+    ) -> Callable[[Post], Coroutine[Any, Any, None]]:
+        """The coroutine of the private loop, for the bridge."""
+        return lambda post: answer(
+            self.prepared,
+            self.run,
+            self.plan,
+            self.outcomes,
+            store=self.store,
+            post=post,
+            listener=listener_,
+            home=home,
+        )
+
+    def columns(self) -> list[Column]:
+        """The new columns as far as outcomes are there."""
+        columns = self.prepared.asking.layout.columns(self.plan, self.outcomes, missing=self.run.missing)
+        return self.prepared.kept(columns)
+
+    def result(self) -> object:
+        """The native frame, or for a Series and one value a Series."""
+        ask, frame = self.prepared.asking, self.prepared.frame
+        columns = self.columns()
+        if frame.single and ask.schema.single and not ask.layout.meta and len(ask.schema.fields) == 1:
+            return frame.series(columns[0])
+        return frame.attach(columns, report=self.run.report().to_json(), replace=ask.arguments.overwrite)
+
+    def finish(self) -> object:
+        """The result, with the warning, or the exception of `on_error="raise"`."""
+        result = self.result()
+        if self.run.interrupted or self.run.stop is not None:
+            self.run.frame = result
+        if self.prepared.asking.arguments.on_error == "raise":
+            self._raise_first(result)
+        warn_of_failures(self.run)
+        return result
+
+    def _raise_first(self, result: object) -> None:
+        errors = self.prepared.asking.layout.columns(self.plan, self.outcomes, missing=self.run.missing)
+        name = self.prepared.asking.layout.prefix + self.prepared.asking.layout.error
+        texts = next((column.values for column in errors if column.name == name), None)
+        if texts is None:  # everything in one struct
+            error = self.prepared.asking.layout.error
+            texts = [row[error] if isinstance(row, dict) else None for row in errors[0].values]
+        failed = [(row, str(text)) for row, text in enumerate(texts) if text is not None]
+        if not failed:
+            return
+        row, text = next((entry for entry in failed if not entry[1].startswith("cancelled:")), failed[0])
+        kind: ErrorKind = text.partition(":")[0]  # pyright: ignore[reportAssignmentType] - written from a `Failure`
+        raise RowError(
+            f"row {row} failed: {kind} (its entry in the column `{name}` of this exception's `.frame` says why)",
+            kind=kind,
+            frame=result,
+        )
+
+
+def run_map(native: object, arguments: Arguments) -> object:
+    """`map` over an eager frame, from synchronous code."""
+    part = _part(native, arguments, verb="map")
+    show, close = listener(arguments.progress)
+    try:
+        if arguments.loop == "current":
+            bridge.run_here(lambda: _on_callers_loop(part, show), interrupt=part.run.cancel)
+        else:
+            bridge.run(part.work(show), interrupt=part.run.cancel, verb="map")
+    except KeyboardInterrupt as interrupt:
+        part.run.frame = part.result()
+        interrupt.frame = part.run.frame  # pyright: ignore[reportAttributeAccessIssue] - ours to add
+        raise
+    finally:
+        close()
+    return part.finish()
+
+
+async def run_amap(native: object, arguments: Arguments) -> object:
+    """`amap` over an eager frame."""
+    part = _part(native, arguments, verb="amap")
+    show, close = listener(arguments.progress)
+    # the connections of a client with a transport of its own belong to the loop that it was made for: this one
+    at_home = arguments.loop == "current" or getattr(part.prepared.client, "foreign_loop", False)
+    try:
+        if at_home:
+            await _on_callers_loop(part, show)
+        else:
+            await bridge.arun(part.work(show), interrupt=part.run.cancel)
+    except asyncio.CancelledError:
+        part.run.frame = part.result()
+        raise
+    finally:
+        close()
+    return part.finish()
+
+
+async def _on_callers_loop(part: Part, show: Callable[[Progress], None] | None) -> None:
+    home = asyncio.get_running_loop()
+    await bridge.arun(part.work(show, home), interrupt=part.run.cancel)
+
+
+def _part(native: object, arguments: Arguments, *, verb: str) -> Part:
+    frame = wrap(native)
+    prepared = prepare(asking(arguments), frame, verb=verb)
+    run = new_run(model=prepared.client.model, provider=prepared.client.provider, rows=len(frame))
+    return Part(prepared, run, prepared.plan(), store_of(arguments.sending.cache))

@@ -1,0 +1,99 @@
+"""A map inside a lazy query: one run, answered in parts as polars hands rows over."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from llmframe.api.arguments import Arguments
+from llmframe.api.eager import Part
+from llmframe.api.keeping import store_of_parts
+from llmframe.api.layout import Layout
+from llmframe.api.prepared import Asking, Prepared, asking
+from llmframe.api.runs import STALE_SECONDS, new_run, warn_of_failures
+from llmframe.core.columns import Column
+from llmframe.engine import bridge
+from llmframe.engine.interrupts import watch
+from llmframe.engine.progress import listener
+from llmframe.errors import UsageError
+from llmframe.frames.base import Frame
+
+if TYPE_CHECKING:
+    import polars as pl
+
+
+class LazyRun:
+    """What answers the parts of one lazy query; polars calls it from several threads at once."""
+
+    def __init__(self, ask: Asking, *, verb: str) -> None:
+        client = ask.client()  # wrong use shows now, not in the middle of a query
+        self._ask, self._verb = ask, verb
+        self._layout = Layout(schema=ask.schema, meta=ask.layout.meta)
+        self._run = new_run(model=client.model, provider=client.provider, rows=None)
+        self._store = store_of_parts(ask.arguments.sending.cache)
+        self._show, self._close = listener(ask.arguments.progress)
+        self._lock = threading.Lock()
+        self._warned = False
+        watch(self._run)
+
+    def __call__(self, frame: Frame, asked: list[bool] | None) -> Sequence[Column]:
+        """The new columns of some rows."""
+        ask, run = self._ask, self._run
+        with self._lock:
+            if run.stop is not None and run.ended is not None and run.clock() - run.ended > STALE_SECONDS:
+                run.revive()
+        prompt = ask.prompt(frame.names, series=frame.single)
+        prepared = Prepared(ask, frame, prompt, ask.client(), asked)
+        part = Part(prepared, run, prepared.plan(), self._store)
+        if len(frame):
+            bridge.run(part.work(self._show), interrupt=run.cancel, verb=self._verb)
+        with self._lock:
+            if run.metrics.failed and not self._warned:
+                self._warned = True
+                warn_of_failures(run, so_far=True)
+        return self._layout.columns(part.plan, part.outcomes, missing=run.missing)
+
+
+def run_lazy(native: pl.LazyFrame, arguments: Arguments) -> pl.LazyFrame:
+    """`map` over a `polars.LazyFrame`: nothing runs, the new columns' dtypes are known."""
+    from llmframe.frames.polars_lazy import column_names, map_lazy  # noqa: PLC0415 - polars is loaded by the user
+
+    _refuse_eager_options(arguments)
+    ask = asking(arguments)
+    names = column_names(native)
+    prompt = ask.prompt(names, series=False)
+    ask.layout.check(names, overwrite=arguments.overwrite, verb="map")
+    return map_lazy(
+        native,
+        LazyRun(ask, verb="map"),
+        used=[names[position] for position in prompt.positions],
+        parts=ask.layout.parts,
+        names=[name for name, _ in ask.layout.types],
+        where=arguments.where,
+        keep=arguments.overwrite,
+    )
+
+
+def run_expression(native: pl.Expr, arguments: Arguments) -> pl.Expr:
+    """`map` over a polars expression: a Struct named `into`, or `llm`."""
+    from llmframe.frames.polars_lazy import map_expression  # noqa: PLC0415 - polars is loaded by the user
+
+    _refuse_eager_options(arguments)
+    ask = asking(arguments, struct=True)
+    return map_expression(
+        native,
+        LazyRun(ask, verb="map"),
+        ask.layout.parts,
+        name=arguments.prefix + (arguments.into or "llm"),
+        where=arguments.where,
+    )
+
+
+def _refuse_eager_options(arguments: Arguments) -> None:
+    if arguments.on_error == "raise":
+        raise UsageError('`on_error="raise"` needs rows that are there: collect first, or filter on the error column')
+    if arguments.on_null == "raise":
+        raise UsageError('`on_null="raise"` needs rows that are there: collect first, or filter the nulls out')
+    if arguments.loop == "current":
+        raise UsageError("`loop='current'` can't serve a lazy query, which runs in threads of polars")

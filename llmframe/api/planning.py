@@ -1,0 +1,74 @@
+"""What a map would do: rendered, deduplicated and priced without a request."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, cast
+
+from llmframe.api.arguments import Arguments
+from llmframe.api.examples import examples_of
+from llmframe.api.keeping import store_of
+from llmframe.api.prepared import Prepared, asking, prepare
+from llmframe.core.outcome import Answer, Usage
+from llmframe.core.plan import NOT_ASKED
+from llmframe.core.prices import Price
+from llmframe.core.request import canonical_json
+from llmframe.frames import wrap
+from llmframe.report import PlanReport
+
+CHARACTERS_PER_TOKEN: Final = 4.0
+"""Estimate for English text under today's vocabularies; other scripts have fewer characters a token."""
+
+TOKENS_A_FIELD: Final = 12
+"""Estimate of the output for one field when no example shows its length."""
+
+SHOWN_PROMPTS: Final = 3
+
+
+def run_plan(native: object, arguments: Arguments) -> PlanReport:
+    """`plan` over an eager frame."""
+    prepared = prepare(asking(arguments), wrap(native), verb="plan")
+    plan, schema = prepared.plan(), prepared.asking.schema
+    store = store_of(arguments.sending.cache)
+    to_send = cached = characters = 0
+    prompts: list[list[dict[str, object]]] = []
+    for chunk in plan.draw():
+        kept = store.get_many([planned.key for planned in chunk]) if chunk else {}
+        for planned in chunk:
+            if len(prompts) < SHOWN_PROMPTS:
+                prompts.append(planned.messages)
+            entry = kept.get(planned.key)
+            if entry is not None and isinstance(schema.read(entry.text), Answer):
+                cached += 1
+                continue
+            to_send += 1
+            characters += sum(len(str(message.get("content", ""))) for message in planned.messages)
+    wire = cast("Mapping[str, object]", schema.wire)
+    into = int((characters + to_send * len(canonical_json(wire))) / CHARACTERS_PER_TOKEN)
+    out = to_send * _output_tokens(prepared)
+    price = Price(prepared.client.provider, prepared.client.model)
+    nulls = sum(failure.kind == "null" for failure in plan.failures.values())
+    return PlanReport(
+        model=prepared.client.model,
+        rows=plan.length,
+        null_rows=nulls,
+        failed_rows=len(plan.failures) - nulls,
+        not_asked=plan.requests.count(NOT_ASKED),
+        requests=to_send,
+        cached=cached,
+        input_tokens=into,
+        output_tokens=out,
+        characters_per_token=CHARACTERS_PER_TOKEN,
+        usd=price.usd(Usage(into, out, 0)),
+        prompts=tuple(prompts),
+        schema=wire,
+    )
+
+
+def _output_tokens(prepared: Prepared) -> int:
+    """Tokens of one answer: the mean length of the examples' answers, else a few a field."""
+    said, schema = prepared.asking.arguments, prepared.asking.schema
+    shown = examples_of(said.examples, schema, template=said.prompt_template, series=prepared.frame.single)
+    if shown:
+        return max(1, round(sum(len(text) for _, text in shown) / len(shown) / CHARACTERS_PER_TOKEN))
+    return TOKENS_A_FIELD * len(schema.fields)

@@ -1,0 +1,149 @@
+"""One map over one frame, checked to the last argument: what follows can only fail row by row."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from llmframe.api.arguments import Arguments
+from llmframe.api.examples import examples_of
+from llmframe.api.layout import Layout
+from llmframe.clients import open_client
+from llmframe.clients.base import Client
+from llmframe.core.columns import Column
+from llmframe.core.plan import Plan
+from llmframe.core.request import Question
+from llmframe.core.schema import Schema, schema_of
+from llmframe.core.template import Prompt, compile_prompt
+from llmframe.errors import UsageError
+from llmframe.frames.base import Frame
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """What a map asks, apart from any rows."""
+
+    arguments: Arguments
+    schema: Schema
+    layout: Layout
+
+    def client(self) -> Client:
+        """A client for one part of a run; nothing is opened yet."""
+        sending = self.arguments.sending
+        return open_client(
+            model=sending.model,
+            base_url=sending.base_url,
+            api_key=sending.api_key,
+            client=sending.client,
+            params=sending.params,
+            schema=self.schema,
+            output_mode=sending.output_mode,
+        )
+
+    def prompt(self, names: Sequence[str], *, series: bool) -> Prompt:
+        """The template compiled against these columns."""
+        said = self.arguments
+        template = said.prompt_template
+        return compile_prompt(
+            template,
+            names,
+            system=said.system,  # pyright: ignore[reportArgumentType] - checked there
+            examples=examples_of(said.examples, self.schema, template=template, series=series),
+            on_null=said.on_null,
+            series=series,
+        )
+
+    def question(self, client: Client) -> Question:
+        """What all requests of the map share in their fingerprint."""
+        sending = self.arguments.sending
+        return Question(
+            identity=client.identity,
+            model=client.model,
+            params=sending.params,
+            schema=self.schema.canonical,
+            output_mode=sending.output_mode,
+        )
+
+
+def asking(arguments: Arguments, *, struct: bool = False) -> Asking:
+    """Check what is asked for; `struct` when all columns go into one struct anyway (a polars expression)."""
+    into = arguments.into
+    plain = schema_of(
+        arguments.schema,
+        into=None if struct else into,
+        labels=arguments.labels,
+        nested=arguments.nested,
+        confidence=arguments.confidence,
+    )
+    layout = Layout(
+        schema=plain,
+        prefix=arguments.prefix,
+        into=None if plain.single or struct else into,
+        meta=arguments.meta,
+    )
+    return Asking(arguments, plain, layout)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A map over a frame, ready to run."""
+
+    asking: Asking
+    frame: Frame
+    prompt: Prompt
+    client: Client
+    asked: list[bool] | None
+
+    def plan(self) -> Plan:
+        """A fresh plan of the frame's rows."""
+        return Plan(
+            self.prompt,
+            self.asking.question(self.client).fingerprints(),
+            length=len(self.frame),
+            read=self.frame.cells,
+            asked=self.asked,
+        )
+
+    def kept(self, columns: Sequence[Column]) -> list[Column]:
+        """`columns` with rows outside `where` keeping what an overwritten column holds."""
+        said = self.asking.arguments
+        if self.asked is None or not said.overwrite:
+            return list(columns)
+        existing = set(self.frame.names)
+        return [self.frame.kept(column, self.asked) if column.name in existing else column for column in columns]
+
+
+def prepare(ask: Asking, frame: Frame, *, verb: str) -> Prepared:
+    """Check everything that a frame decides: columns, collisions, `where`, nulls, the client.
+
+    Raises
+    ------
+    UsageError
+        Before anything is sent, for whatever can't work.
+    """
+    said = ask.arguments
+    prompt = ask.prompt(frame.names, series=frame.single)
+    if not frame.single:
+        ask.layout.check(frame.names, overwrite=said.overwrite, verb=verb)
+    asked = None if said.where is None else frame.mask(said.where)
+    client = ask.client()
+    prepared = Prepared(ask, frame, prompt, client, asked)
+    if asked is not None and said.overwrite:
+        prepared.kept([Column(name, type_, [None] * len(frame)) for name, type_ in ask.layout.types])
+    if said.on_null == "raise":
+        _refuse_nulls(prepared)
+    return prepared
+
+
+def _refuse_nulls(prepared: Prepared) -> None:
+    frame, asked = prepared.frame, prepared.asked
+    for position in prepared.prompt.positions:
+        if not frame.null_count(position):
+            continue
+        (cells,) = frame.cells([position], 0, len(frame))
+        nulls = sum(cell is None and (asked is None or asked[row]) for row, cell in enumerate(cells))
+        if nulls:
+            raise UsageError(
+                f"column {frame.names[position]!r} has a null in {nulls:,} rows that would be asked; "
+                'drop them with `where=`, or say on_null="skip" or on_null="render"'
+            )

@@ -1,0 +1,81 @@
+"""The runs of this process: the last one's report, and the way to cancel what goes on."""
+
+from __future__ import annotations
+
+import sys
+import time
+import warnings
+import weakref
+from pathlib import Path
+from typing import Final
+
+from llmframe.core.prices import Price
+from llmframe.engine.metrics import Metrics
+from llmframe.engine.run import Run
+from llmframe.errors import LlmframeWarning, UsageError
+from llmframe.report import RunReport, failure_counts
+
+STALE_SECONDS: Final = 1.0
+"""Seconds without a part after which another part means that a lazy query is collected again."""
+
+_PACKAGE: Final = str(Path(__file__).parents[1])
+_running: weakref.WeakSet[Run] = weakref.WeakSet()
+_last: Run | None = None
+
+
+def new_run(*, model: str, provider: str | None, rows: int | None) -> Run:
+    """A run that begins now; `last_run()` tells of it from here on."""
+    global _last  # noqa: PLW0603 - the last run is the process's own
+    run = Run(Metrics(model=model, price=Price(provider, model)), clock=time.monotonic, rows=rows)
+    _running.add(run)
+    _last = run
+    return run
+
+
+def last_run() -> RunReport:
+    """The report of the process's last run, also of one that still goes on.
+
+    Returns
+    -------
+    RunReport
+        Counts by outcome, cached and shared rows, requests, tokens, dollars, seconds and latency quantiles;
+        `.frame` after an interrupt.
+
+    Raises
+    ------
+    UsageError
+        If nothing has run yet.
+    """
+    if _last is None:
+        raise UsageError("no run yet: call `.llm.map(...)` first")
+    return _last.report()
+
+
+def cancel() -> None:
+    """Cancel all runs of the process, from any thread.
+
+    Nothing more is sent, requests in flight are cancelled, and what came back stays: the running calls return
+    their frames, with `cancelled` in the error column of unfinished rows.
+    """
+    for run in list(_running):
+        if run.active:
+            run.cancel()
+
+
+def warn_of_failures(run: Run, *, so_far: bool = False) -> None:
+    """One warning that counts failed rows by kind and says why a run stopped; none when all rows are answered."""
+    metrics = run.metrics
+    if not metrics.failed:
+        return
+    text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked) + (" so far" if so_far else "")
+    if run.stop is not None and not run.interrupted and run.stop.kind != "cancelled":
+        text += f"; sending stopped after: {run.stop}"
+    warnings.warn(text, LlmframeWarning, stacklevel=_callers_level())
+
+
+def _callers_level() -> int:
+    """The stack level of the first frame outside llmframe, so that a warning names the user's line."""
+    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - the way that `warnings` itself walks the stack
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    return level

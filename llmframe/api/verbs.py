@@ -1,0 +1,278 @@
+"""The verbs as functions over any frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
+
+from llmframe.api.arguments import Arguments, Labels, LoopOption, Nested, OnError, arguments
+from llmframe.api.eager import run_amap, run_map
+from llmframe.api.lazy import run_expression, run_lazy
+from llmframe.api.planning import run_plan
+from llmframe.core.template import OnNull
+from llmframe.engine.progress import ProgressOption
+from llmframe.errors import UsageError
+from llmframe.options import UNSET, CacheOption, OutputMode, Unset
+from llmframe.report import PlanReport
+
+if TYPE_CHECKING:
+    import polars as pl
+
+F = TypeVar("F")
+
+
+def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
+    frame: F,
+    prompt_template: object,
+    schema: object = None,
+    *,
+    system: object = None,
+    examples: object = None,
+    where: object = None,
+    on_null: OnNull = "skip",
+    prefix: str = "",
+    into: str | None = None,
+    overwrite: bool = False,
+    labels: Labels = "enum",
+    nested: Nested = "native",
+    confidence: Literal["stated"] | None = None,
+    samples: int = 1,
+    on_error: OnError = "column",
+    mode: Literal["live"] = "live",
+    loop: LoopOption = "thread",
+    meta: bool = False,
+    progress: ProgressOption = None,
+    model: str | Unset | None = UNSET,
+    base_url: str | Unset | None = UNSET,
+    api_key: str | Unset | None = UNSET,
+    client: object = UNSET,
+    params: Mapping[str, object] | Unset = UNSET,
+    max_concurrency: int | Unset = UNSET,
+    requests_per_minute: float | Unset | None = UNSET,
+    tokens_per_minute: float | Unset | None = UNSET,
+    timeout: float | Unset = UNSET,
+    max_attempts: int | Unset = UNSET,
+    reask: int | Unset = UNSET,
+    budget: object = UNSET,
+    cache: CacheOption | Unset = UNSET,
+    output_mode: OutputMode | Unset = UNSET,
+    **unknown: object,
+) -> F:
+    """Ask a language model about every row, and add its validated answers as columns.
+
+    Equal prompts are asked once. Rows keep their place; a row that fails gets nulls and its `error`.
+
+    Parameters
+    ----------
+    frame
+        A pandas or polars DataFrame or Series, a polars LazyFrame or expression, a `pyarrow.Table`, or a list of
+        dicts. It is never changed.
+    prompt_template
+        Text with `{column}` fields (on a Series `{}`), Jinja2 text, chat messages whose contents are templates, a
+        `llmframe.Template`, or a callable from a row (a dict) to text or messages.
+    schema
+        What an answer is: a Pydantic model, dataclass or TypedDict (a column for each field), or one value:
+        `Literal[...]`, an Enum, a list of labels, `bool`, `int`, `float`, `str`, `list[T]`. `None`: free text.
+    system
+        System message, a template too.
+    examples
+        Few-shot: a frame with input and answer columns, or a list of `(row, answer)` pairs.
+    where
+        Which rows are asked: a mask, a function of the frame, `pd.col(...)`, a polars expression. Null is no.
+    on_null
+        For a null in a used column: `"skip"` (nothing is sent, `error` names the column), `"render"` (empty
+        text), `"raise"` (before anything is sent).
+    prefix
+        Stands before the name of every new column, `error` included.
+    into
+        One struct column of this name that holds everything; for one value, the name of its column (`"response"`).
+    overwrite
+        Replace columns that are there, in place; under `where`, rows that aren't asked keep their values.
+    labels
+        `"enum"`: a Literal is a categorical (pandas) or an Enum (polars); `"string"`: plain text.
+    nested
+        `"native"`: lists and structs; `"json"`: JSON text.
+    confidence
+        `"stated"`: the schema's `confidence` field, or one that is added to what is asked; float in [0, 1].
+    samples
+        Must be 1 in this version.
+    on_error
+        `"column"`, or `"raise"`: at the first failure stop sending, then raise with `.frame`.
+    mode
+        Must be `"live"` in this version.
+    loop
+        `"thread"`: a private event loop; `"current"`: the caller's own running loop, nested by nest-asyncio.
+    meta
+        Add `llm_meta`: model, attempts, tokens, usd, seconds, finish_reason, source, fingerprint.
+    progress
+        `None`: a bar on a terminal or in a notebook; `True`, `False`; or a callable that gets `Progress`.
+    model
+        `"provider/model"`, `"local/smollm2-135m"`, or any name beside `base_url` or `client`.
+    base_url, api_key
+        An OpenAI-compatible endpoint.
+    client
+        Your `AsyncOpenAI`, `AsyncAzureOpenAI` or instructor client, or a `llmframe.testing.Provider`.
+    params
+        What is sent beside the messages (`temperature`, `max_tokens`, `seed`, ...). Nothing else is sent.
+    max_concurrency
+        Most requests in flight; 32.
+    requests_per_minute
+        Kept over all calls of the process to the same endpoint, key and model; no limit.
+    tokens_per_minute, budget
+        Not available in this version.
+    timeout
+        Seconds for one attempt, from its admission to the last byte; 60.
+    max_attempts
+        Most attempts a row for transient faults; 5. Rate limits are waited out apart from them.
+    reask
+        Further asks after an invalid reply; 1.
+    cache
+        `True`: answers are kept in the process; `"refresh"`: ask again; `False`: keep nothing.
+    output_mode
+        `"json_schema"`, `"tools"`, `"json"`; `"auto"` begins with the first and steps down when it is refused.
+    **unknown
+        Refused, with the nearest name; a provider's word is sent to `params`.
+
+    Returns
+    -------
+    same kind as `frame`
+        Old columns untouched, new ones at the end: the schema's fields, then `error` (text, null when answered).
+        A Series and one value give a Series. A LazyFrame stays lazy; an expression is a Struct named `llm`.
+
+    Raises
+    ------
+    UsageError
+        Before anything is sent, for whatever can't work.
+    RowError
+        Under `on_error="raise"`.
+    KeyboardInterrupt
+        When interrupted, with what was answered in its `.frame`.
+
+    Warns
+    -----
+    LlmframeWarning
+        Once at the end, counting failed rows by kind.
+    """
+    said = _said(locals(), verb="map")
+    kind = _lazy_kind(frame)
+    if kind == "LazyFrame":
+        return cast("F", run_lazy(cast("pl.LazyFrame", frame), said))
+    if kind == "Expr":
+        return cast("F", run_expression(cast("pl.Expr", frame), said))
+    return cast("F", run_map(frame, said))
+
+
+async def amap(  # noqa: PLR0913 - as `map`
+    frame: F,
+    prompt_template: object,
+    schema: object = None,
+    *,
+    system: object = None,
+    examples: object = None,
+    where: object = None,
+    on_null: OnNull = "skip",
+    prefix: str = "",
+    into: str | None = None,
+    overwrite: bool = False,
+    labels: Labels = "enum",
+    nested: Nested = "native",
+    confidence: Literal["stated"] | None = None,
+    samples: int = 1,
+    on_error: OnError = "column",
+    mode: Literal["live"] = "live",
+    loop: LoopOption = "thread",
+    meta: bool = False,
+    progress: ProgressOption = None,
+    model: str | Unset | None = UNSET,
+    base_url: str | Unset | None = UNSET,
+    api_key: str | Unset | None = UNSET,
+    client: object = UNSET,
+    params: Mapping[str, object] | Unset = UNSET,
+    max_concurrency: int | Unset = UNSET,
+    requests_per_minute: float | Unset | None = UNSET,
+    tokens_per_minute: float | Unset | None = UNSET,
+    timeout: float | Unset = UNSET,  # noqa: ASYNC109 - seconds of an attempt, not of this call
+    max_attempts: int | Unset = UNSET,
+    reask: int | Unset = UNSET,
+    budget: object = UNSET,
+    cache: CacheOption | Unset = UNSET,
+    output_mode: OutputMode | Unset = UNSET,
+    **unknown: object,
+) -> F:
+    """`map` for async code: `out = await llmframe.amap(frame, ...)`; cancelling it cancels its requests.
+
+    Arguments, result and errors are `map`'s. A client with a transport of its own is used on the running loop.
+    """
+    said = _said(locals(), verb="amap")
+    if _lazy_kind(frame) == "LazyFrame":
+        return cast("F", run_lazy(cast("pl.LazyFrame", frame), said))
+    if _lazy_kind(frame) == "Expr":
+        return cast("F", run_expression(cast("pl.Expr", frame), said))
+    return cast("F", await run_amap(frame, said))
+
+
+def plan(  # noqa: PLR0913 - as `map`
+    frame: object,
+    prompt_template: object,
+    schema: object = None,
+    *,
+    system: object = None,
+    examples: object = None,
+    where: object = None,
+    on_null: OnNull = "skip",
+    prefix: str = "",
+    into: str | None = None,
+    overwrite: bool = False,
+    labels: Labels = "enum",
+    nested: Nested = "native",
+    confidence: Literal["stated"] | None = None,
+    samples: int = 1,
+    on_error: OnError = "column",
+    mode: Literal["live"] = "live",
+    loop: LoopOption = "thread",
+    meta: bool = False,
+    progress: ProgressOption = None,
+    model: str | Unset | None = UNSET,
+    base_url: str | Unset | None = UNSET,
+    api_key: str | Unset | None = UNSET,
+    client: object = UNSET,
+    params: Mapping[str, object] | Unset = UNSET,
+    max_concurrency: int | Unset = UNSET,
+    requests_per_minute: float | Unset | None = UNSET,
+    tokens_per_minute: float | Unset | None = UNSET,
+    timeout: float | Unset = UNSET,
+    max_attempts: int | Unset = UNSET,
+    reask: int | Unset = UNSET,
+    budget: object = UNSET,
+    cache: CacheOption | Unset = UNSET,
+    output_mode: OutputMode | Unset = UNSET,
+    **unknown: object,
+) -> PlanReport:
+    """What `map` with the same arguments would do, found without a request.
+
+    Returns
+    -------
+    PlanReport
+        Rows, distinct requests, those answered already, estimated tokens and dollars, the first rendered prompts.
+
+    Raises
+    ------
+    UsageError
+        As `map`; also for a lazy query, whose rows aren't there yet.
+    """
+    said = _said(locals(), verb="plan")
+    if _lazy_kind(frame):
+        raise UsageError("`plan` needs rows that are there: collect (part of) the lazy query first")
+    return run_plan(frame, said)
+
+
+def _said(values: Mapping[str, object], *, verb: str) -> Arguments:
+    options = {name: value for name, value in values.items() if name not in ("frame", "prompt_template", "schema")}
+    unknown = cast("Mapping[str, object]", options.pop("unknown"))
+    return arguments(values["prompt_template"], values["schema"], {**options, **unknown}, verb=verb)
+
+
+def _lazy_kind(frame: object) -> str | None:
+    """`"LazyFrame"` or `"Expr"` for what polars runs later; told by name, for nobody has to load polars."""
+    kind = type(frame)
+    return kind.__name__ if kind.__module__.split(".")[0] == "polars" and kind.__name__ in ("LazyFrame", "Expr") else None
