@@ -92,7 +92,9 @@ class _Maker:
             return node["const"]
         kind = node.get("type") or _implied_type(node)
         if "enum" in node:
-            fitting = [value for value in node["enum"] if "type" not in node or _is(value, kind)]
+            fitting = [
+                value for value in node["enum"] if ("type" not in node or _is(value, kind)) and _within(value, node)
+            ]
             return self._draw.choice(fitting or node["enum"])
         match kind:
             case "object":
@@ -170,6 +172,8 @@ class _Maker:
         if self._tired:
             still_open = frozenset(ref for ref, depth in self._open.items() if depth > 0)
             return min(real, key=lambda part: self._height(part, still_open))
+        if [part.get("type") for part in real] == ["number", "string"]:
+            return real[0]  # pydantic's Decimal: of its texts only those of numbers would be valid
         return self._draw.choice(real)
 
     @property
@@ -215,6 +219,15 @@ def _implied_type(node: Schema) -> str:
         if any(word in node for word in words):
             return kind
     return "string"
+
+
+def _within(value: object, node: Schema) -> bool:
+    """Whether a listed value keeps the bounds that stand beside the list."""
+    if isinstance(value, str):
+        return node.get("minLength", 0) <= len(value) <= node.get("maxLength", len(value))
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return node.get("minimum", value) <= value <= node.get("maximum", value)
+    return True
 
 
 def _is(value: object, kind: str) -> bool:

@@ -64,6 +64,7 @@ class Provider(Record):
 
     Examples
     --------
+    >>> from llmframe.testing import Provider, Status, Text
     >>> with Provider() as provider:
     ...     provider.script(Status(500), Text("better"))
     ...     provider.requests
