@@ -149,7 +149,7 @@ def polars_series(column: Column) -> pl.Series:
 
 def _mask(found: Any, *, rows: int, also: str = "") -> list[bool]:
     if isinstance(found, pl.Series):
-        if not isinstance(found.dtype, pl.Boolean | pl.Null):
+        if found.dtype != pl.Boolean and found.dtype != pl.Null:  # noqa: PLR1714 - a dtype equals its class
             raise not_boolean(found, str(found.dtype))
         found = found.to_list()
     elif isinstance(found, pl.Expr | pl.DataFrame | pl.LazyFrame):

@@ -37,7 +37,8 @@ def polars_cells(series: pl.Series) -> list[object]:
 
 
 def _has_nanoseconds(dtype: pl.DataType) -> bool:
-    return isinstance(dtype, pl.Time) or (isinstance(dtype, pl.Datetime | pl.Duration) and dtype.time_unit == "ns")
+    # By `==`: polars 1.30 hands out dtypes without parameters as classes.
+    return dtype == pl.Time or (isinstance(dtype, pl.Datetime | pl.Duration) and dtype.time_unit == "ns")
 
 
 def _in_microseconds(dtype: pl.DataType) -> pl.DataType:
@@ -66,7 +67,7 @@ def _reader(dtype: Any) -> Reader | None:
         readers = {field.name: _reader(field.dtype) for field in dtype.fields}
         needed = {name: reader for name, reader in readers.items() if reader is not None}
         return struct_reader(needed) if needed else None
-    if isinstance(dtype, pl.Object):
+    if dtype == pl.Object:
         return lambda value: plain(value, nan_is_null=False)
     if str(dtype) in _NARROW:
         code = "f" if dtype == pl.Float32 else "e"
