@@ -34,7 +34,7 @@ class Verbs:
         self._frame = frame
 
     @_documented_by(verbs.map)
-    def map(  # noqa: PLR0913 - written out, so that `df.llm.map?` helps
+    def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
         self,
         prompt_template: object,
         schema: object = None,
@@ -109,7 +109,7 @@ class Verbs:
         )
 
     @_documented_by(verbs.amap)
-    async def amap(  # noqa: PLR0913 - written out, so that `df.llm.amap?` helps
+    async def amap(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.amap?` helps
         self,
         prompt_template: object,
         schema: object = None,
@@ -138,7 +138,7 @@ class Verbs:
         max_concurrency: int | Unset = UNSET,
         requests_per_minute: float | Unset | None = UNSET,
         tokens_per_minute: float | Unset | None = UNSET,
-        timeout: float | Unset = UNSET,  # noqa: ASYNC109 - seconds of an attempt, not of this call
+        timeout: float | Unset = UNSET,
         max_attempts: int | Unset = UNSET,
         reask: int | Unset = UNSET,
         budget: object = UNSET,
@@ -184,7 +184,7 @@ class Verbs:
         )
 
     @_documented_by(verbs.plan)
-    def plan(  # noqa: PLR0913 - written out, so that `df.llm.plan?` helps
+    def plan(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.plan?` helps
         self,
         prompt_template: object,
         schema: object = None,

@@ -15,7 +15,7 @@ import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import TracebackType
-from typing import Final, Literal, cast, get_args
+from typing import Final, Literal, Self, cast, get_args
 
 from llmframe.errors import UsageError, did_you_mean
 
@@ -104,8 +104,10 @@ class SendOptions:
         if self.tokens_per_minute is not None:
             raise UsageError("`tokens_per_minute` isn't available in this version; limit `requests_per_minute` instead")
         if self.budget is not None:
-            raise UsageError("`budget` isn't available in this version; look at `.llm.plan(...)` before the run instead")
-        if self.cache not in (True, False, "refresh") or isinstance(self.cache, int) is not isinstance(self.cache, bool):
+            raise UsageError(
+                "`budget` isn't available in this version; look at `.llm.plan(...)` before the run instead"
+            )
+        if not isinstance(self.cache, bool) and self.cache != "refresh":
             raise UsageError(
                 f"`cache` must be True, False or 'refresh', got {self.cache!r}: "
                 "a store on disk isn't available in this version, answers are kept in the process"
@@ -153,7 +155,7 @@ class Scope:
         self._said, self._before = said, before
         self._token: contextvars.Token[Mapping[str, object]] | None = None
 
-    def __enter__(self) -> Scope:
+    def __enter__(self) -> Self:
         """Turn the process default that `use()` set into one of this block (and this context) alone."""
         _set_default(self._before)
         self._token = _scope.set(_merged(_scope.get(), self._said))
@@ -182,7 +184,7 @@ def use(  # noqa: PLR0913 - the sending options, written out
     max_concurrency: int | Unset = UNSET,
     requests_per_minute: float | Unset | None = UNSET,
     tokens_per_minute: float | Unset | None = UNSET,
-    timeout: float | Unset = UNSET,  # noqa: ASYNC109 - seconds of an attempt, not of this call
+    timeout: float | Unset = UNSET,
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
     budget: object = UNSET,

@@ -207,7 +207,7 @@ def dollars(usd: float | None) -> str:
     """`"$0.0123"`, or `"unknown"`."""
     if usd is None:
         return "unknown (no price for this model)"
-    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4f}" if usd >= 0.0001 else f"${usd:.2g}"
+    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4g}"
 
 
 def failure_counts(failed: Mapping[str, int], rows: int) -> str:

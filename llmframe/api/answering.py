@@ -24,7 +24,7 @@ CLOSING_SECONDS: Final = 2.0
 _closing: set[asyncio.Task[None]] = set()
 
 
-async def answer(
+async def answer(  # noqa: PLR0913 - one argument a part that is put together
     prepared: Prepared,
     run: Run,
     plan: Plan,

@@ -114,11 +114,15 @@ class Arguments:
             )
 
 
-LOCAL_ARGUMENTS: Final = tuple(f.name for f in fields(Arguments) if f.name not in ("prompt_template", "schema", "sending"))
+LOCAL_ARGUMENTS: Final = tuple(
+    f.name for f in fields(Arguments) if f.name not in ("prompt_template", "schema", "sending")
+)
 """Keyword arguments that say what becomes of rows and columns."""
 
 
-def arguments(prompt_template: object, schema: object, options: Mapping[str, object], *, verb: str = "map") -> Arguments:
+def arguments(
+    prompt_template: object, schema: object, options: Mapping[str, object], *, verb: str = "map"
+) -> Arguments:
     """The checked arguments of a call.
 
     Raises

@@ -9,18 +9,19 @@ from typing import Any
 
 from llmframe.api.answering import answer
 from llmframe.api.arguments import Arguments
-from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.keeping import store_of
+from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import new_run, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.core.outcome import Outcome
-from llmframe.core.plan import Plan
+from llmframe.core.plan import Plan, first_failure
 from llmframe.engine import bridge
 from llmframe.engine.bridge import Post
 from llmframe.engine.progress import Progress, listener
 from llmframe.engine.run import Run
-from llmframe.errors import ErrorKind, RowError
+from llmframe.errors import RowError
 from llmframe.frames import wrap
+from llmframe.frames.base import SeriesFrame
 from llmframe.stores.base import Store
 
 
@@ -58,7 +59,7 @@ class Part:
         """The native frame, or for a Series and one value a Series."""
         ask, frame = self.prepared.asking, self.prepared.frame
         columns = self.columns()
-        if frame.single and ask.schema.single and not ask.layout.meta and len(ask.schema.fields) == 1:
+        if isinstance(frame, SeriesFrame) and ask.schema.single and not ask.layout.meta and len(ask.schema.fields) == 1:
             return frame.series(columns[0])
         return frame.attach(columns, report=self.run.report().to_json(), replace=ask.arguments.overwrite)
 
@@ -73,20 +74,14 @@ class Part:
         return result
 
     def _raise_first(self, result: object) -> None:
-        errors = self.prepared.asking.layout.columns(self.plan, self.outcomes, missing=self.run.missing)
-        name = self.prepared.asking.layout.prefix + self.prepared.asking.layout.error
-        texts = next((column.values for column in errors if column.name == name), None)
-        if texts is None:  # everything in one struct
-            error = self.prepared.asking.layout.error
-            texts = [row[error] if isinstance(row, dict) else None for row in errors[0].values]
-        failed = [(row, str(text)) for row, text in enumerate(texts) if text is not None]
-        if not failed:
+        found = first_failure(self.plan, self.outcomes, missing=self.run.missing)
+        if found is None:
             return
-        row, text = next((entry for entry in failed if not entry[1].startswith("cancelled:")), failed[0])
-        kind: ErrorKind = text.partition(":")[0]  # pyright: ignore[reportAssignmentType] - written from a `Failure`
+        row, failure = found
+        layout = self.prepared.asking.layout
         raise RowError(
-            f"row {row} failed: {kind} (its entry in the column `{name}` of this exception's `.frame` says why)",
-            kind=kind,
+            f"row {row} failed: {failure.kind} (`{layout.prefix}{layout.error}` in this exception's `.frame` says why)",
+            kind=failure.kind,
             frame=result,
         )
 

@@ -22,11 +22,11 @@ def examples_of(examples: object, schema: Schema, *, template: object, series: b
     """
     if examples is None:
         return []
-    if isinstance(examples, Sequence) and not isinstance(examples, str):
-        pairs = cast("Sequence[object]", examples)
-        if not all(isinstance(pair, Mapping) for pair in pairs) or not pairs:
-            return [_pair(number, pair, schema) for number, pair in enumerate(pairs)]
-    return _from_frame(examples, schema, template=template, series=series)
+    native = examples
+    pairs = cast("list[object]", examples) if isinstance(examples, list | tuple) else None
+    if pairs is not None and not (pairs and all(isinstance(pair, Mapping) for pair in pairs)):
+        return [_pair(number, pair, schema) for number, pair in enumerate(pairs)]
+    return _from_frame(native, schema, template=template, series=series)
 
 
 def _pair(number: int, pair: object, schema: Schema) -> Example:

@@ -75,7 +75,9 @@ class Layout:
         names = [name for name, _ in self.types]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
-            raise UsageError(f"the schema and llmframe both write a column {twice[0]!r}; rename the field of the schema")
+            raise UsageError(
+                f"the schema and llmframe both write a column {twice[0]!r}; rename the field of the schema"
+            )
         clash = [name for name in names if name in existing]
         if clash and not overwrite:
             shown = ", ".join(map(repr, clash))

@@ -75,7 +75,7 @@ def warn_of_failures(run: Run, *, so_far: bool = False) -> None:
 
 def _callers_level() -> int:
     """The stack level of the first frame outside llmframe, so that a warning names the user's line."""
-    level, frame = 1, sys._getframe(1)  # noqa: SLF001 - the way that `warnings` itself walks the stack
+    level, frame = 1, sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as `warnings` itself walks the stack
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
         level, frame = level + 1, frame.f_back
     return level

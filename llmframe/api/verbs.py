@@ -191,7 +191,7 @@ async def amap(  # noqa: PLR0913 - as `map`
     max_concurrency: int | Unset = UNSET,
     requests_per_minute: float | Unset | None = UNSET,
     tokens_per_minute: float | Unset | None = UNSET,
-    timeout: float | Unset = UNSET,  # noqa: ASYNC109 - seconds of an attempt, not of this call
+    timeout: float | Unset = UNSET,
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
     budget: object = UNSET,
@@ -275,4 +275,6 @@ def _said(values: Mapping[str, object], *, verb: str) -> Arguments:
 def _lazy_kind(frame: object) -> str | None:
     """`"LazyFrame"` or `"Expr"` for what polars runs later; told by name, for nobody has to load polars."""
     kind = type(frame)
-    return kind.__name__ if kind.__module__.split(".")[0] == "polars" and kind.__name__ in ("LazyFrame", "Expr") else None
+    return (
+        kind.__name__ if kind.__module__.split(".")[0] == "polars" and kind.__name__ in ("LazyFrame", "Expr") else None
+    )

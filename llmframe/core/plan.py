@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, TypeVar
 
-from llmframe.core.outcome import Failure
+from llmframe.core.outcome import Failure, Outcome
 from llmframe.core.request import Fingerprints
 from llmframe.core.template import Message, Prompt
 
@@ -113,3 +113,18 @@ class Plan:
             values[index] if 0 <= index < count else outside if index == NOT_ASKED else unplanned(row)
             for row, index in enumerate(self.requests)
         ]
+
+
+def first_failure(plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> tuple[int, Failure] | None:
+    """The first failed row by position; one that was merely cancelled only when no other failed."""
+    cancelled: tuple[int, Failure] | None = None
+    for row, index in enumerate(plan.requests):
+        if index == NOT_ASKED:
+            continue
+        outcome = outcomes[index] if 0 <= index < len(outcomes) else None
+        result = plan.failures.get(row, missing) if outcome is None else outcome.result
+        if isinstance(result, Failure):
+            if result.kind != "cancelled":
+                return row, result
+            cancelled = cancelled or (row, result)
+    return cancelled

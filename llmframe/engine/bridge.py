@@ -11,7 +11,7 @@ import threading
 import warnings
 from collections.abc import Callable, Coroutine
 from importlib import metadata, util
-from typing import Any, Final, TypeVar
+from typing import Any, Final, TypeVar, cast
 
 from llmframe.engine.progress import in_kernel
 from llmframe.errors import LlmframeWarning, UsageError
@@ -89,18 +89,24 @@ def run(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[
         After the interrupt, when the coroutine has ended.
     """
     if _thread.inside():
-        raise UsageError(f"`{verb}` was called inside llmframe's own event loop; use `await llmframe.a{verb}(...)` there")
+        raise UsageError(
+            f"`{verb}` was called inside llmframe's own event loop; use `await llmframe.a{verb}(...)` there"
+        )
     _warn_if_blocking(verb)
     inbox: queue.SimpleQueue[Callable[[], None] | asyncio.Task[T]] = queue.SimpleQueue()
     _submit(make(inbox.put), inbox.put)
     try:
-        while not isinstance(item := inbox.get(), asyncio.Task):
+        while True:
+            item = inbox.get()
+            if isinstance(item, asyncio.Task):
+                ended = cast("asyncio.Task[T]", item)
+                break
             item()
     except BaseException:
         interrupt()
         _wait_quietly(inbox)
         raise
-    return item.result()
+    return ended.result()
 
 
 async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[], None]) -> T:
@@ -150,7 +156,7 @@ def _submit(work: Coroutine[Any, Any, T], ended: Callable[[asyncio.Task[T]], Non
     loop, context = _thread.loop(), contextvars.copy_context()
 
     def start() -> None:
-        loop.create_task(work, context=context).add_done_callback(ended)  # noqa: RUF006 - the callback's loop holds it
+        loop.create_task(work, context=context).add_done_callback(ended)
 
     loop.call_soon_threadsafe(start)
 
@@ -207,7 +213,8 @@ def _nest(loop: asyncio.AbstractEventLoop) -> None:
         import nest_asyncio2 as nest  # noqa: PLC0415
     else:
         import nest_asyncio as nest  # noqa: PLC0415
-    nest.apply(loop)
+    patch: Any = nest
+    patch.apply(loop)
 
 
 def _ipykernel() -> tuple[int, ...]:

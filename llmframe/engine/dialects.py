@@ -73,7 +73,7 @@ class Negotiation:
     def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:
         self.dialect = _remembered[self._memory] = dialect
         self._settled = True
-        words = []
+        words: list[str] = []
         if dialect.mode != used.mode:
             words.append(f"asked by {dialect.mode} instead of {used.mode}")
         if dialect.max_tokens_name != used.max_tokens_name:

@@ -30,7 +30,7 @@ def watch(run: Run) -> None:
     if _pair is None:
         _pair = socket.socketpair()
         for end in _pair:
-            end.setblocking(False)
+            end.settimeout(0)
         loop = private_loop()
         loop.call_soon_threadsafe(loop.add_reader, _pair[0], _read)
     ours = _pair[1].fileno()

@@ -47,7 +47,7 @@ class Bar:
             self._bar = _new_bar(progress.rows)
         self._bar.update(progress.done - self._bar.n)
         notes = {"cached": progress.cached, "failed": progress.failed, "in flight": progress.in_flight}
-        shown = {name: count for name, count in notes.items() if count}
+        shown: dict[str, object] = {name: count for name, count in notes.items() if count}
         if progress.usd is not None:
             shown["$"] = f"{progress.usd:.4f}"
         self._bar.set_postfix(shown, refresh=False)

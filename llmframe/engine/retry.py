@@ -38,7 +38,7 @@ class GiveUp:
     stops_run: bool = False
 
 
-def decide(
+def decide(  # noqa: PLR0913 - one argument a fact
     error: RequestError, *, attempts: int, max_attempts: int, waited: float, chance: float, doomed: bool
 ) -> Retry | GiveUp:
     """Whether a row is asked again after `error`.

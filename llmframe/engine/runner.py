@@ -67,7 +67,7 @@ class Runner:
         Stop sending at the first failed row.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument a part that is put together
         self,
         run: Run,
         plan: Plan,

@@ -1,0 +1,39 @@
+"""The group of commands."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from llmframe import __version__
+from llmframe.cli.demo import demo
+
+app = typer.Typer(
+    name="llmframe",
+    help="Columns from a language model, on pandas and polars.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+app.command()(demo)
+
+
+def _version(*, wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"llmframe {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def main(
+    *,
+    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+) -> None:
+    """Columns from a language model, on pandas and polars."""
+    _version(wanted=version)
+
+
+def run() -> None:
+    """Entry point of the `llmframe` command."""
+    app()
