@@ -1,0 +1,52 @@
+"""The shape of chat messages."""
+
+from __future__ import annotations
+
+import pytest
+
+from llmframe.core.messages import Turn, message, read_messages
+from llmframe.errors import UsageError
+
+
+def test_texts_and_text_parts_are_read():
+    turns = read_messages(
+        [
+            {"role": "system", "content": "s"},
+            {"role": "user", "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]},
+        ]
+    )
+    assert turns == [Turn("system", ("s",)), Turn("user", ("a", "b"), parts=True)]
+
+
+def test_a_message_is_fresh_and_keeps_its_parts():
+    turn = Turn("user", ("a", "b"), parts=True)
+    assert message(turn) == {
+        "role": "user",
+        "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
+    }
+    assert message(Turn("user", ("a",))) == {"role": "user", "content": "a"}
+    assert message(turn) is not message(turn)
+
+
+@pytest.mark.parametrize(
+    ("messages", "told"),
+    [
+        ([], "empty list"),
+        (["hello"], "message 1 is of type 'str'"),
+        ([{"role": "user"}], r"keys \['role'\]"),
+        ([{"role": "user", "content": "a", "name": "b"}], "'name'"),
+        (
+            [{"role": "usr", "content": "a"}],
+            r"role 'usr'; did you mean 'user'\? roles are system, developer, user, assistant",
+        ),
+        ([{"role": "tool", "content": "a"}], "role 'tool'"),
+        ([{"role": ["user"], "content": "a"}], "role"),
+        ([{"role": "user", "content": []}], "no content parts"),
+        ([{"role": "user", "content": ["a"]}], "content part of type 'str'"),
+        ([{"role": "user", "content": [{"type": "image_url", "image_url": {}}]}], "'image_url'.*only"),
+        ([{"role": "user", "content": [{"type": "text", "text": "a", "more": 1}]}], "'more'"),
+    ],
+)
+def test_anything_else_is_refused(messages, told):
+    with pytest.raises(UsageError, match=told):
+        read_messages(messages)
