@@ -20,7 +20,6 @@ from typing import (
     get_args,
     get_origin,
     get_type_hints,
-    is_typeddict,
 )
 
 from pydantic import (
@@ -57,6 +56,7 @@ Nested = Literal["native", "json"]
 Cell = Callable[[Any], Any]
 
 DECIMAL_DIGITS = 38
+_KEY_MARKS = frozenset({"Required", "NotRequired", "ReadOnly"})
 
 _DATETIMES: tuple[Any, ...] = (datetime, NaiveDatetime, PastDatetime, FutureDatetime)
 _DATES: tuple[Any, ...] = (date, PastDate, FutureDate)
@@ -165,14 +165,34 @@ def members_of(kind: Any) -> list[Member] | None:
     if dataclasses.is_dataclass(kind):
         hints = get_type_hints(kind, include_extras=True)
         return [Member(each.name, hints[each.name]) for each in dataclasses.fields(kind) if each.init]
-    if is_typeddict(kind):
+    if is_typed_dict(kind):
         return [Member(name, _unmarked(hint)) for name, hint in get_type_hints(kind, include_extras=True).items()]
     return None
 
 
+def is_typed_dict(kind: Any) -> bool:
+    """Whether `kind` is a TypedDict, of `typing` or of `typing_extensions` (before 3.12 pydantic wants the latter)."""
+    return hasattr(kind, "__optional_keys__") and isinstance(kind, type)
+
+
+def optional_keys(kind: Any) -> set[str]:
+    """The keys of a TypedDict that may be left out, also where its annotations are text."""
+    marks = {name: _marks(hint) for name, hint in get_type_hints(kind, include_extras=True).items()}
+    return {
+        name
+        for name, found in marks.items()
+        if "NotRequired" in found or (name in kind.__optional_keys__ and "Required" not in found)
+    }
+
+
+def _marks(hint: Any) -> set[str]:
+    mark: str = getattr(get_origin(hint), "_name", "")
+    return {mark} | _marks(get_args(hint)[0]) if mark in _KEY_MARKS else set[str]()
+
+
 def _unmarked(hint: Any) -> Any:
     """A TypedDict's hint without `Required`, `NotRequired`, `ReadOnly`."""
-    while getattr(get_origin(hint), "_name", "") in {"Required", "NotRequired", "ReadOnly"}:
+    while getattr(get_origin(hint), "_name", "") in _KEY_MARKS:
         hint = get_args(hint)[0]
     return hint
 

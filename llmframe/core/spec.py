@@ -10,13 +10,13 @@ import unicodedata
 import warnings
 from dataclasses import dataclass
 from enum import Enum
-from typing import Annotated, Any, Literal, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Annotated, Any, Literal, get_args, get_origin
 
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, TypeAdapter, create_model, model_validator
 from pydantic.errors import PydanticUndefinedAnnotation, PydanticUserError
 from pydantic.fields import FieldInfo
 
-from llmframe.core.fields import members_of
+from llmframe.core.fields import is_typed_dict, members_of, optional_keys
 from llmframe.errors import UsageError
 
 ACCEPTED = (
@@ -122,7 +122,7 @@ def _of_class(kind: type[Any]) -> Asked:
 
 
 def _has_fields(kind: object) -> bool:
-    return dataclasses.is_dataclass(kind) or is_typeddict(kind)
+    return dataclasses.is_dataclass(kind) or is_typed_dict(kind)
 
 
 def _one_value(annotation: Any, spec: object) -> Asked:
@@ -142,7 +142,7 @@ def _label_list(labels: list[object] | tuple[object, ...]) -> Any:
     others = [label for label in labels if not isinstance(label, str)]
     if others:
         raise UsageError(
-            f"schema is a list with {others[0]!r} in it; a list of labels holds texts; for other values pass Literal[...]"
+            f"schema is a list with {others[0]!r} in it; a list of labels holds texts; for other values Literal[...]"
         )
     twice = sorted({str(label) for label in labels if labels.count(label) > 1})
     if twice:
@@ -203,9 +203,8 @@ def _defaults(kind: Any, fields: dict[str, Any]) -> dict[str, Any]:
     own: dict[str, FieldInfo] | None = getattr(kind, "__pydantic_fields__", None)
     if own is not None:
         return {name: (info.annotation, info) for name, info in own.items()}
-    if is_typeddict(kind):
-        hints = get_type_hints(kind)
-        return {name: (fields[name][0] | None, None) for name in hints if name in kind.__optional_keys__}
+    if is_typed_dict(kind):
+        return {name: (fields[name][0] | None, None) for name in optional_keys(kind)}
     found: dict[str, Any] = {}
     for each in dataclasses.fields(kind):
         if each.name not in fields:
