@@ -15,15 +15,23 @@ PUBLIC = [
     "LlmframeError",
     "LlmframeWarning",
     "MissingExtraError",
+    "PlanReport",
+    "Progress",
     "RowError",
+    "RunReport",
     "Template",
     "UsageError",
+    "__version__",
     "amap",
     "cancel",
+    "datasets",
+    "errors",
     "last_run",
     "map",
+    "options",
     "plan",
     "register",
+    "testing",
     "use",
 ]
 """What `import llmframe` promises; a change here is a line in CHANGELOG.md."""
@@ -66,7 +74,9 @@ def test_map_and_amap_take_the_same():
 
 @pytest.mark.parametrize("verb", ["map", "amap", "plan"])
 def test_a_verb_takes_all_but_prompt_and_schema_by_keyword(verb: str):
-    names = [
-        name for name, kind, _ in parameters(getattr(llmframe, verb)) if kind is not inspect.Parameter.KEYWORD_ONLY
-    ]
-    assert names == ["prompt_template", "schema"]
+    kinds = {name: kind for name, kind, _ in parameters(getattr(llmframe, verb))}
+    by_position = [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]
+    assert by_position == ["prompt_template", "schema"]
+    # Whatever else is said lands in `unknown`, which is refused with the nearest name.
+    assert [name for name, kind in kinds.items() if kind is inspect.Parameter.VAR_KEYWORD] == ["unknown"]
+    assert inspect.Parameter.VAR_POSITIONAL not in kinds.values()
