@@ -24,6 +24,7 @@ _BRACE = re.compile(r"[{}]")
 # The types "c" (makes lone surrogates) and "n" (depends on the process's locale) are left out.
 _SPEC = re.compile(r"(?:.?[<>=^])?[-+ ]?z?#?0?(\d+)?[_,]?(?:\.(\d+))?[bdeEfFgGosxX%]?", re.DOTALL)
 _DATE_SPEC = re.compile(r"(?=.*%)(?:[^%]|%-?[A-Za-z%])+", re.DOTALL)
+_SUFFIX = re.compile(r"[.:!\[]")
 _FIELD_NAME = re.compile(r"[^\s.:!\[\](){}](?:[^.:!\[\](){}]*[^\s.:!\[\](){}])?")
 # What people write for a column: words with dots, blanks and hyphens, then perhaps an item, a conversion or a spec.
 _LIKE_FIELD = re.compile(r"\w[\w .\-]*(?:\[[^\[\]\"'\n]*\][^\"'\n]*)?(?:![a-z])?(?P<spec>:\S.*)?")
@@ -149,7 +150,6 @@ class _Scan:
         self.text = text
         self.names = names
         self.known = frozenset(names)
-        self.by_length = sorted(filter(None, self.known), key=len, reverse=True)
         self.longest = max(map(len, self.known), default=0)
         self.series = series
         self.what = what
@@ -168,9 +168,15 @@ class _Scan:
         inside = text[start + 1 : stop]
         if self.series and (inside == "" or inside.startswith(":")):
             return self._suffixed(self.names[0], inside, start), stop + 1
-        for name in self.by_length:
-            if inside.startswith(name) and inside[len(name)] in ".:![":
-                return self._suffixed(name, inside[len(name) :], start), stop + 1
+        ends = [mark.start() for mark in _SUFFIX.finditer(inside, 1, self.longest + 1)]
+        for end in reversed(ends):  # the longest name first
+            if inside[:end] in self.known:
+                return self._suffixed(inside[:end], inside[end:], start), stop + 1
+        if inside.strip() in self.known and inside.strip():
+            single = "{" + inside.strip() + "}"
+            raise UsageError(
+                f"{self.what} has blanks inside {'{' + inside + '}'!r}; write {single!r}{self._escape(inside, start)}"
+            )
         if "{" not in inside and self._like_field(inside):
             raise absent_column(inside.strip(), self.names, what=self.what, remedy=self._escape(inside, start))
         return None
@@ -201,11 +207,12 @@ class _Scan:
         like = _LIKE_FIELD.fullmatch(name)
         if like is not None and (like["spec"] is None or _spec_problem(like["spec"][1:]) is None):
             return True
-        head = re.split(r"[.:!\[]", name, maxsplit=1)[0]
-        return bool(did_you_mean(name, self.names) or did_you_mean(head, self.names))
+        head = _SUFFIX.split(name, maxsplit=1)[0]
+        return bool(did_you_mean(name, self.names) or (head != name and did_you_mean(head, self.names)))
 
     def _escape(self, inside: str, start: int) -> str:
-        return f"; at character {start + 1}; to send the braces as text, double them: {'{{' + inside + '}}'!r}"
+        example = "" if "{" in inside else f": {'{{' + inside + '}}'!r}"
+        return f"; at character {start + 1}; to send the braces as text, double them{example}"
 
 
 def _spec_problem(spec: str) -> str | None:

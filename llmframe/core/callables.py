@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import cast
 
 from llmframe.core.cells import CellError, OnNull, checked_text
-from llmframe.core.messages import SYSTEM_ROLES, Message, Turn, message, read_messages
+from llmframe.core.messages import SYSTEM_ROLES, Message, message, read_messages
 from llmframe.core.outcome import Failure
 from llmframe.errors import UsageError
 
@@ -78,13 +78,14 @@ class CallablePrompt:
             raise CellError("render", "a list of something else than text messages") from None
         if self.own_system and any(turn.role in SYSTEM_ROLES for turn in turns):
             raise CellError("render", "a system message beside `system=`")
-        return _MESSAGES, json.dumps([message(turn.map(_message_text)) for turn in turns])
+        told = [message(turn.role, [_message_text(text) for text in turn.texts], parts=turn.parts) for turn in turns]
+        return _MESSAGES, json.dumps(told)
 
 
 def tail_messages(tail: Sequence[str]) -> list[Message]:
     """The messages that a callable's texts stand for."""
     if len(tail) == 1:
-        return [message(Turn("user", (tail[0],)))]
+        return [message("user", tail)]
     return cast("list[Message]", json.loads(tail[1]))
 
 

@@ -36,11 +36,11 @@ class Turn(Generic[T]):
         return Turn(self.role, tuple(map(function, self.texts)), self.parts)
 
 
-def message(turn: Turn[str]) -> Message:
-    """A fresh message."""
-    if turn.parts:
-        return {"role": turn.role, "content": [{"type": "text", "text": text} for text in turn.texts]}
-    return {"role": turn.role, "content": turn.texts[0]}
+def message(role: str, texts: Sequence[str], *, parts: bool = False) -> Message:
+    """A fresh message; without `parts` of its one text."""
+    if parts:
+        return {"role": role, "content": [{"type": "text", "text": text} for text in texts]}
+    return {"role": role, "content": texts[0]}
 
 
 def read_messages(messages: Sequence[object], *, what: str = "prompt") -> list[Turn[object]]:

@@ -130,7 +130,10 @@ class Prompt:
     def messages(self, rendered: Rendered) -> list[Message]:
         """The messages of one rendered row, fresh at each call."""
         texts = (rendered,) if isinstance(rendered, str) else rendered
-        told = [message(turn.map(lambda text: texts[text] if isinstance(text, int) else text)) for turn in self._turns]
+        told = [
+            message(turn.role, [texts[it] if isinstance(it, int) else it for it in turn.texts], parts=turn.parts)
+            for turn in self._turns
+        ]
         return told if self._function is None else told + tail_messages(texts[len(self._slots) :])
 
     def _nulls(self, cells: Mapping[str, Sequence[object]]) -> dict[int, Failure]:

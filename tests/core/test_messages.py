@@ -19,13 +19,12 @@ def test_texts_and_text_parts_are_read():
 
 
 def test_a_message_is_fresh_and_keeps_its_parts():
-    turn = Turn("user", ("a", "b"), parts=True)
-    assert message(turn) == {
+    assert message("user", ["a", "b"], parts=True) == {
         "role": "user",
         "content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}],
     }
-    assert message(Turn("user", ("a",))) == {"role": "user", "content": "a"}
-    assert message(turn) is not message(turn)
+    assert message("user", ["a"]) == {"role": "user", "content": "a"}
+    assert message("user", ["a"]) is not message("user", ["a"])
 
 
 @pytest.mark.parametrize(

@@ -137,8 +137,8 @@ def test_the_syntax_can_be_said_by_hand():
 
 
 def test_jinja_names_that_are_absent_are_refused_before_rendering():
-    with pytest.raises(UsageError, match=r"column 'reveiw', which is absent; did you mean 'review'"):
-        compile_prompt("{% for w in words %}{{ w }}{% endfor %}{{ reveiw }}", ["review", "words"])
+    with pytest.raises(UsageError, match=r"column 'reviews', which is absent; did you mean 'review'"):
+        compile_prompt("{% for w in words %}{{ w }}{% endfor %}{{ reviews }}", ["review", "words"])
 
 
 def test_a_column_wins_over_a_jinja_global():
