@@ -27,15 +27,14 @@ class Endpoint:
 class Foreign:
     """A provider with an SDK of its own, reached through instructor.
 
-    `module` is what must be importable and `package` what to install; without `key_variables` the SDK finds its own
+    `modules` must be importable, `packages` is what to install for that; without `key_variables` the SDK finds its own
     credentials.
     """
 
-    module: str
-    package: str
+    modules: tuple[str, ...]
+    packages: str
     key_variables: tuple[str, ...] = ()
     price_name: str
-    modes: tuple[str, ...] = ("tools", "json")
 
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -71,46 +70,55 @@ _GOOGLE_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")
 FOREIGN = MappingProxyType(
     {
         "anthropic": Foreign(
-            module="anthropic",
-            package="anthropic",
+            modules=("anthropic",),
+            packages="anthropic",
             key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
             price_name="anthropic",
         ),
         "google": Foreign(
-            module="google.genai", package="google-genai", key_variables=_GOOGLE_KEYS, price_name="google"
-        ),
-        "generative-ai": Foreign(
-            module="google.genai", package="google-genai", key_variables=_GOOGLE_KEYS, price_name="google"
-        ),
-        "gemini": Foreign(
-            module="google.generativeai",
-            package="google-generativeai",
+            modules=("google.genai", "jsonref"),
+            packages="google-genai jsonref",
             key_variables=_GOOGLE_KEYS,
             price_name="google",
         ),
-        "vertexai": Foreign(module="vertexai", package="google-cloud-aiplatform", price_name="google"),
+        "generative-ai": Foreign(
+            modules=("google.genai", "jsonref"),
+            packages="google-genai jsonref",
+            key_variables=_GOOGLE_KEYS,
+            price_name="google",
+        ),
+        "gemini": Foreign(
+            modules=("google.generativeai",),
+            packages="google-generativeai",
+            key_variables=_GOOGLE_KEYS,
+            price_name="google",
+        ),
+        "vertexai": Foreign(modules=("vertexai",), packages="google-cloud-aiplatform", price_name="google"),
         "mistral": Foreign(
-            module="mistralai", package="mistralai", key_variables=("MISTRAL_API_KEY",), price_name="mistral"
+            modules=("mistralai",), packages="mistralai", key_variables=("MISTRAL_API_KEY",), price_name="mistral"
         ),
-        "groq": Foreign(module="groq", package="groq", key_variables=("GROQ_API_KEY",), price_name="groq"),
+        "groq": Foreign(modules=("groq",), packages="groq", key_variables=("GROQ_API_KEY",), price_name="groq"),
         "cohere": Foreign(
-            module="cohere", package="cohere", key_variables=("CO_API_KEY", "COHERE_API_KEY"), price_name="cohere"
+            modules=("cohere",), packages="cohere", key_variables=("CO_API_KEY", "COHERE_API_KEY"), price_name="cohere"
         ),
-        "bedrock": Foreign(module="boto3", package="boto3", price_name="aws"),
+        "bedrock": Foreign(modules=("boto3",), packages="boto3", price_name="aws"),
         "cerebras": Foreign(
-            module="cerebras.cloud.sdk",
-            package="cerebras-cloud-sdk",
+            modules=("cerebras.cloud.sdk",),
+            packages="cerebras-cloud-sdk",
             key_variables=("CEREBRAS_API_KEY",),
             price_name="cerebras",
         ),
         "fireworks": Foreign(
-            module="fireworks", package="fireworks-ai", key_variables=("FIREWORKS_API_KEY",), price_name="fireworks"
+            modules=("fireworks",),
+            packages="fireworks-ai",
+            key_variables=("FIREWORKS_API_KEY",),
+            price_name="fireworks",
         ),
         "writer": Foreign(
-            module="writerai", package="writer-sdk", key_variables=("WRITER_API_KEY",), price_name="writer"
+            modules=("writerai",), packages="writer-sdk", key_variables=("WRITER_API_KEY",), price_name="writer"
         ),
-        "xai": Foreign(module="xai_sdk", package="xai-sdk", key_variables=("XAI_API_KEY",), price_name="x-ai"),
-        "litellm": Foreign(module="litellm", package="litellm", price_name="litellm"),
+        "xai": Foreign(modules=("xai_sdk",), packages="xai-sdk", key_variables=("XAI_API_KEY",), price_name="x-ai"),
+        "litellm": Foreign(modules=("litellm",), packages="litellm", price_name="litellm"),
     }
 )
 
@@ -128,16 +136,19 @@ _PRICES = MappingProxyType(
 )
 
 
-def need_package(provider: str, found: Foreign) -> None:
-    """Raise `MissingExtraError` when the provider's SDK isn't installed; nothing is imported but parent packages."""
-    try:
-        present = importlib.util.find_spec(found.module) is not None
-    except ModuleNotFoundError:
-        present = False
-    if not present:
+def need_packages(provider: str, found: Foreign) -> None:
+    """Raise `MissingExtraError` when the provider's SDK isn't installed; only parent packages are imported."""
+    if not all(_is_installed(module) for module in found.modules):
         raise MissingExtraError(
-            f"models of {provider!r} need the package {found.package!r}; install it: `pip install {found.package}`"
+            f"models of {provider!r} need packages that aren't installed: `pip install {found.packages}`"
         )
+
+
+def _is_installed(module: str) -> bool:
+    try:
+        return importlib.util.find_spec(module) is not None
+    except ModuleNotFoundError:
+        return False
 
 
 def unknown_provider(model: str, prefix: str) -> UsageError:

@@ -93,6 +93,8 @@ _BY_NAME: dict[str, ErrorKind] = {
     "CredentialsError": "auth",
     "NoCredentialsError": "auth",
     "APIResponseValidationError": "server",
+    "UnknownApiResponseError": "server",
+    "JSONDecodeError": "server",
     "InvalidWebhookSignatureError": "server",
     "OpenAIError": "internal",
     "AnthropicError": "internal",

@@ -10,6 +10,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from llmframe.clients.base import Dialect, Message, Mode, RequestError
+from llmframe.clients.chat import text_of
 from llmframe.clients.faults import from_exception
 from llmframe.clients.keys import key_digest
 from llmframe.clients.params import Params
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from llmframe.core.schema import Schema
 
 # Google's names where its SDK doesn't take OpenAI's; instructor renames them only when there is a schema.
+_GOOGLE = frozenset({"google", "generative-ai"})
 _GOOGLE_NAMES = MappingProxyType({"max_tokens": "max_output_tokens", "stop": "stop_sequences"})
+_SYSTEM_ROLES = ("system", "developer")
 _DEFAULT_CLIENT = "AsyncHttpxClientWrapper"
 
 
@@ -144,6 +147,11 @@ class InstructorClient:
         import instructor  # noqa: PLC0415 - loads SDKs
 
         options: dict[str, Any] = {} if self._origin.api_key is None else {"api_key": self._origin.api_key}
+        if self._origin.name in _GOOGLE:
+            from google.genai import types  # noqa: PLC0415 - loads an SDK
+
+            # Without options of its own the SDK waits up to 10 s after a reset and sends the request again.
+            options["http_options"] = types.HttpOptions(retry_options=types.HttpRetryOptions(attempts=1))
         build: Any = instructor.from_provider
         return build(self._origin.model, async_client=True, **options)
 
@@ -206,18 +214,38 @@ class InstructorClient:
         if self._params.query:
             sent["extra_query"] = dict(self._params.query)
         provider = self._client.provider
-        if self._schema.model is None and provider.value == "genai":
-            names = [name for name in self._params.body if name != "config"] + [dialect.max_tokens_name]
-            config = {_GOOGLE_NAMES.get(name, name): sent.pop(name) for name in names if name in sent}
-            sent["config"] = {**config, **sent.get("config", {})}
+        shown: list[Any] = list(messages)
+        if provider.value == "genai":
+            shown = _google_messages(messages, sent)
+            if self._schema.model is None:
+                names = [name for name in self._params.body if name != "config"] + [dialect.max_tokens_name]
+                config = {_GOOGLE_NAMES.get(name, name): sent.pop(name) for name in names if name in sent}
+                sent["config"] = {**config, **sent.get("config", {})}
         prepare: Any = handle_response_model
         _, prepared = prepare(
-            self._schema.model, mode=self._mode(dialect.mode), provider=provider, **sent, messages=list(messages)
+            self._schema.model, mode=self._mode(dialect.mode), provider=provider, **sent, messages=shown
         )
         return prepared
 
     def _secrets(self) -> tuple[str, ...]:
         return (self._key, *self._params.headers.values())
+
+
+def _google_messages(messages: list[Message], sent: dict[str, Any]) -> list[Any]:
+    """Messages with Google's roles; the system text goes into `sent`, where braces in it are text and no template."""
+    texts = [(str(message.get("role")), _joined(message.get("content"))) for message in messages]
+    system = "\n\n".join(text for role, text in texts if role in _SYSTEM_ROLES)
+    if system:
+        sent["system"] = system
+    return [
+        {"role": "model" if role == "assistant" else "user", "content": text}
+        for role, text in texts
+        if role not in _SYSTEM_ROLES
+    ]
+
+
+def _joined(content: object) -> str:
+    return content if isinstance(content, str) else text_of(content) or ""
 
 
 def _is_copyable(sdk: Any) -> bool:

@@ -207,7 +207,7 @@ def _embedded(name: str, params: Params, schema: Schema, output_mode: str) -> Cl
 def _foreign(model: str, api_key: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
     prefix, _, rest = model.partition("/")
     found = endpoints.FOREIGN[prefix]
-    endpoints.need_package(prefix, found)
+    endpoints.need_packages(prefix, found)
     key = find_key(api_key, found.key_variables, whom=prefix) if found.key_variables or api_key is not None else ""
     origin = Wrapped(name=prefix, model=model, api_key=api_key, key=key, price_name=found.price_name)
     dialects = _dialects(_modes(schema, output_mode, ("tools", "json")), params)

@@ -51,6 +51,8 @@ def read_reply(raw: object) -> Reply:
     RequestError
         If the shape is none of these.
     """
+    if isinstance(raw, str | bytes):  # what SDKs hand out for a 200 that isn't JSON, such as a proxy's page
+        raise RequestError("server", "an answer that isn't JSON")
     data = _plain(raw)
     for mark, read in _READERS:
         if mark in data:
