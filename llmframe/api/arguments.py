@@ -130,7 +130,7 @@ def arguments(
     UsageError
         For an unknown argument, a provider's word outside `params`, or a value that can't work.
     """
-    known = (*LOCAL_ARGUMENTS, *SENDING_OPTIONS)
+    known = ("prompt_template", "schema", *LOCAL_ARGUMENTS, *SENDING_OPTIONS)
     refuse_unknown({name: value for name, value in options.items() if name not in known}, known, verb=verb)
     sending = resolve_options({name: value for name, value in options.items() if name in SENDING_OPTIONS})
     local = {name: value for name, value in options.items() if name in LOCAL_ARGUMENTS}

@@ -40,9 +40,13 @@ class Bar:
 
     def __init__(self) -> None:
         self._bar: Any = None
+        self._shown: Progress | None = None
 
     def __call__(self, progress: Progress) -> None:
-        """Show `progress`."""
+        """Show `progress` where it's news: without widgets, every refresh is another line of a notebook's output."""
+        if progress == self._shown:
+            return
+        self._shown = progress
         if self._bar is None:
             self._bar = _new_bar(progress.rows)
         self._bar.update(progress.done - self._bar.n)
@@ -50,7 +54,7 @@ class Bar:
         shown: dict[str, object] = {name: count for name, count in notes.items() if count}
         if progress.usd is not None:
             shown["$"] = f"{progress.usd:.4f}"
-        self._bar.set_postfix(shown, refresh=False)
+        self._bar.set_postfix(shown, refresh=progress.in_flight == 0)
 
     def close(self) -> None:
         """Leave the bar as it stands."""

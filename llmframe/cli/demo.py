@@ -1,0 +1,83 @@
+"""`llmframe demo`: real reviews through a real model, beside what people said of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Annotated, Final, Literal
+
+import typer
+from pydantic import BaseModel
+from rich.console import Console
+from rich.table import Table
+
+from llmframe import datasets
+from llmframe.api.runs import last_run
+from llmframe.api.verbs import map as llm_map
+from llmframe.errors import UsageError
+
+DEFAULT_MODEL: Final = "local/smollm2-135m"
+SYSTEM: Final = "Classify the sentiment of each review as positive or negative."
+TEMPLATE: Final = "Review: {text}"
+HEAD_ROWS: Final = 8
+TEXT_CHARS: Final = 60
+
+
+class Sentiment(BaseModel):
+    """What the demo asks of every review."""
+
+    label: Literal["positive", "negative"]
+
+
+def demo(
+    rows: Annotated[int, typer.Option(help="How many reviews to label.", min=2)] = 60,
+    model: Annotated[str, typer.Option(help="As in `.llm.map(..., model=...)`.")] = DEFAULT_MODEL,
+) -> None:
+    """Label shipped reviews with the embedded model and compare with their human ratings."""
+    console = Console()
+    reviews = datasets.reviews(rows)
+    frame = [{"text": text, "human": label} for text, label in zip(reviews["text"], reviews["label"], strict=True)]
+    shown = datasets.few_shot(6)
+    examples = [
+        ({"text": text}, {"label": label}) for text, label in zip(shown["text"], shown["label"], strict=True)
+    ]
+    console.print(f"Asking {model} about {rows} review sentences ...")
+    try:
+        labelled = llm_map(
+            frame,
+            TEMPLATE,
+            schema=Sentiment,
+            system=SYSTEM,
+            examples=examples,
+            model=model,
+            params={"temperature": 0, "max_tokens": 24},
+            max_concurrency=4,
+        )
+    except UsageError as error:
+        typer.echo(str(error), err=True)
+        raise typer.Exit(2) from None
+    console.print(_head(labelled))
+    for line in accuracy_lines(labelled):
+        console.print(line, highlight=False)
+    console.print(repr(last_run()), highlight=False)
+    if any(row["error"] for row in labelled):
+        raise typer.Exit(3)
+
+
+def accuracy_lines(labelled: list[dict[str, object]]) -> list[str]:
+    """The share of rows labelled as people did, beside what always saying the commoner label would reach."""
+    answered = [row for row in labelled if row["error"] is None]
+    right = sum(row["label"] == row["human"] for row in answered)
+    commonest, most = Counter(str(row["human"]) for row in labelled).most_common(1)[0]
+    lines = [f"always {commonest!r}: {most} of {len(labelled)} rows right ({most / len(labelled):.0%})"]
+    if answered:
+        lines.insert(0, f"the model: {right} of {len(answered)} answered rows right ({right / len(answered):.0%})")
+    return lines
+
+
+def _head(labelled: list[dict[str, object]]) -> Table:
+    table = Table("text", "human", "label", "error")
+    for row in labelled[:HEAD_ROWS]:
+        text = str(row["text"])
+        shown = text if len(text) <= TEXT_CHARS else text[: TEXT_CHARS - 1] + "…"
+        table.add_row(shown, str(row["human"]), str(row["label"] or ""), str(row["error"] or ""))
+    return table
