@@ -224,12 +224,13 @@ def _is_recursive(kind: Any) -> bool:
     waiting = [member.annotation for member in members_of(kind) or ()]
     while waiting:
         each = waiting.pop()
-        if each is kind or isinstance(each, (str, ForwardRef)):
+        if each is kind or isinstance(each, ForwardRef):
             return True
         if id(each) in seen:
             continue
         seen.add(id(each))
-        waiting.extend(get_args(each))
+        if get_origin(each) is not Literal:
+            waiting.extend(get_args(each))
         if isinstance(each, type) and get_origin(each) is None:
             waiting.extend(member.annotation for member in members_of(each) or ())
     return False

@@ -168,6 +168,12 @@ TABLE: list[tuple[Any, Any, ColumnType, object]] = [
     (Labels, ["a"], listed(TEXT), ["a"]),
     (Point, {"x": 1, "The Mood": "good"}, POINT, {"x": 1, "mood": "good"}),
     (Point | None, None, POINT, None),
+    (
+        Cat,
+        {"kind": "cat"},
+        ColumnType("struct", fields=(("kind", ColumnType("enum", labels=("cat",))),)),
+        {"kind": "cat"},
+    ),
     (Plain, {"a": 1}, ColumnType("struct", fields=(("a", INT), ("b", TEXT))), {"a": 1, "b": None}),
     (Dict, {"a": 1}, ColumnType("struct", fields=(("a", INT), ("b", TEXT))), {"a": 1, "b": None}),
     (dict[str, Mood], {"k": "good"}, JSON, '{"k":"good"}'),
