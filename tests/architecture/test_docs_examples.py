@@ -12,6 +12,7 @@ from llmframe.testing import Provider
 DOCS = Path(__file__).parents[2] / "docs"
 
 
+@pytest.mark.filterwarnings("ignore::llmframe.LlmframeWarning")  # an example may show a row that fails
 @pytest.mark.parametrize("example", list(find_examples(DOCS)), ids=str)
 def test_a_block_runs(example: CodeExample, monkeypatch: pytest.MonkeyPatch):
     # Compiled here with its own file and line: pytest-examples 0.0.18 makes a traceback that pytest 9 dies of.
