@@ -6,11 +6,12 @@ any frame and a list of dicts read alike.
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Callable, Mapping
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
-from decimal import Decimal
+from decimal import ROUND_UP, Context, Decimal
 from enum import Enum
 from typing import Any, Final, Literal, cast
 from zoneinfo import ZoneInfo
@@ -23,8 +24,9 @@ _NULL_NAMES: Final = frozenset({"NAType", "NaTType"})
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - the zone is put on afterwards
 _MICROSECOND: Final = timedelta(microseconds=1)
 _OFFSET: Final = re.compile(r"([+-])(\d\d):?(\d\d)")
-_DIGITS: Final[dict[Literal["e", "f"], range]] = {"e": range(3, 6), "f": range(6, 10)}
-"""Decimal digits that a half or single precision number surely keeps, to those that tell it from its neighbours."""
+_SURE_DIGITS: Final = {"e": 3, "f": 6}
+"""Decimal digits that every normal half or single precision number keeps; three more tell it from its neighbours."""
+_SMALLEST_NORMAL: Final = {"e": 2.0**-14, "f": 2.0**-126}
 
 
 def plain(value: Any, *, nan_is_null: bool) -> object:
@@ -37,7 +39,7 @@ def plain(value: Any, *, nan_is_null: bool) -> object:
     nan_is_null
         Whether a float NaN is a missing value, as in pandas.
     """
-    kind: Any = type(value)
+    kind = value.__class__
     if kind in _AS_IT_IS:
         return value
     if kind is float:
@@ -105,17 +107,29 @@ def shortest(value: float, code: Literal["e", "f"]) -> float:
     >>> shortest(0.10000000149011612, "f")
     0.1
     """
-    if value - value != 0.0:  # inf and nan
+    if value - value != 0.0 or not value:  # inf, nan, 0
         return value
     packed = struct.pack(code, value)
-    for digits in _DIGITS[code]:
+    sure = 1 if abs(value) < _SMALLEST_NORMAL[code] else _SURE_DIGITS[code]
+    # Below a power of two the neighbours are closer than above, so that the nearest decimal may miss where the next
+    # one away from zero hits.
+    lopsided = abs(math.frexp(value)[0]) == 0.5  # noqa: PLR2004 - the mantissa of a power of two
+    for digits in range(sure, _SURE_DIGITS[code] + 4):
         candidate = float(f"{value:.{digits}g}")
-        try:
-            if struct.pack(code, candidate) == packed:
+        if _packs_as(candidate, packed, code):
+            return candidate
+        if lopsided:
+            candidate = float(Context(prec=digits, rounding=ROUND_UP).plus(Decimal(value)))
+            if _packs_as(candidate, packed, code):
                 return candidate
-        except OverflowError:  # rounded up past the largest number
-            continue
     return value
+
+
+def _packs_as(candidate: float, packed: bytes, code: Literal["e", "f"]) -> bool:
+    try:
+        return struct.pack(code, candidate) == packed
+    except OverflowError:  # rounded up past the largest number
+        return False
 
 
 def moment(nanoseconds: int, zone: tzinfo | None) -> object:
@@ -143,18 +157,22 @@ def with_nanoseconds(value: datetime, nanoseconds: int) -> object:
 
 
 def span(nanoseconds: int) -> object:
-    """Nanoseconds as a timedelta; as ISO 8601 text of seconds when microseconds can't say it.
+    """Nanoseconds as a timedelta; as an ISO 8601 duration when microseconds can't say it.
 
     Examples
     --------
-    >>> span(-1_000_000_001)
-    '-PT1.000000001S'
+    >>> span(-90_000_000_000_001)
+    '-P1DT1H0.000000001S'
     """
     microseconds, rest = divmod(nanoseconds, 1000)
     if not rest:
         return timedelta(microseconds=microseconds)
     seconds, fraction = divmod(abs(nanoseconds), 1_000_000_000)
-    return f"{'-' if nanoseconds < 0 else ''}PT{seconds}.{fraction:09d}S"
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    larger = "".join(f"{count}{unit}" for count, unit in ((hours, "H"), (minutes, "M")) if count)
+    return f"{'-' if nanoseconds < 0 else ''}P{f'{days}D' if days else ''}T{larger}{seconds}.{fraction:09d}S"
 
 
 def clock(nanoseconds: int) -> object:
