@@ -16,8 +16,6 @@ if TYPE_CHECKING:
 
 _SYSTEM_ROLES = ("system", "developer")
 _INDENT = re.compile(r"^ {12}", re.MULTILINE)
-_NAME = re.compile(r"[^a-zA-Z0-9_-]")
-_NAME_CHARS = 64
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +55,7 @@ def shape_of(schema: Schema, mode: Mode) -> Shape:
     if mode == "json":
         instruction = _INDENT.sub("", str(prepared["messages"][0]["content"])).strip()
         return Shape(body, instruction)
-    name = _NAME.sub("_", schema.name)[:_NAME_CHARS]
+    name = schema.name
     if mode == "tools":
         function: dict[str, Any] = {**body["tools"][0]["function"], "name": name, "parameters": schema.wire}
         if schema.strict:
@@ -155,12 +153,12 @@ def _stand_in(schema: Schema) -> Any:
     """A pydantic class whose JSON schema is our wire schema, for instructor to write its form around."""
     from pydantic import BaseModel  # noqa: PLC0415 - with the other late imports
 
-    name = _NAME.sub("_", schema.name)[:_NAME_CHARS]
-
     def model_json_schema(cls: Any, *_args: Any, **_kwargs: Any) -> dict[str, Any]:  # noqa: ARG001 - pydantic's form
-        return {"title": name, **schema.wire}
+        return {"title": schema.name, **schema.wire}
 
-    return type(name, (BaseModel,), {"model_json_schema": classmethod(model_json_schema), "__module__": __name__})
+    return type(
+        schema.name, (BaseModel,), {"model_json_schema": classmethod(model_json_schema), "__module__": __name__}
+    )
 
 
 def _tool_calls(message: dict[str, Any]) -> tuple[ToolCall, ...]:

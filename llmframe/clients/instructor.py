@@ -151,30 +151,33 @@ class InstructorClient:
             from google.genai import types  # noqa: PLC0415 - loads an SDK
 
             # Without options of its own the SDK waits up to 10 s after a reset and sends the request again.
-            options["http_options"] = types.HttpOptions(retry_options=types.HttpRetryOptions(attempts=1))
+            options["http_options"] = types.HttpOptions(
+                retry_options=types.HttpRetryOptions(attempts=1), headers=dict(self._params.headers) or None
+            )
         build: Any = instructor.from_provider
         return build(self._origin.model, async_client=True, **options)
 
     def _claim(self) -> None:
-        """Make the SDK's client try once and wait without end, on connections of this loop."""
+        """Let the SDK's client try once and wait without end, on connections of this loop, with the user's headers."""
+        given = self._origin.given is not None
         sdk = self._client.client
-        if self._origin.given is None:
-            self._owned = sdk
-            if hasattr(sdk, "max_retries"):
-                sdk.max_retries = 0
-                sdk.timeout = None
-            return
         owner: Any = getattr(self._call, "__self__", None)
         if owner is None or not hasattr(sdk, "copy") or not hasattr(sdk, "max_retries"):
+            if self._params.query or (self._params.headers and (given or self._origin.name not in _GOOGLE)):
+                raise UsageError(f"params for {self._origin.name!r} can't hold 'extra_headers' or 'extra_query'")
+            self._owned = None if given else sdk
             return
-        fresh: dict[str, Any] = {}
-        if _is_copyable(sdk):
-            fresh["http_client"] = sys.modules[type(sdk).__module__.partition(".")[0]].DefaultAsyncHttpxClient(
-                timeout=None
-            )
-        copied = sdk.copy(max_retries=0, timeout=None, **fresh)
+        changes: dict[str, Any] = {"max_retries": 0, "timeout": None}
+        if self._params.headers:
+            # Not in the request: what is given there is logged at DEBUG.
+            changes["default_headers"] = dict(self._params.headers)
+        fresh = given and _is_copyable(sdk)
+        if fresh:
+            package = sys.modules[type(sdk).__module__.partition(".")[0]]
+            changes["http_client"] = package.DefaultAsyncHttpxClient(timeout=None)
+        copied = sdk.copy(**changes)
         self._call = getattr(type(owner)(copied), self._call.__name__)
-        self._owned = copied if fresh else None
+        self._owned = copied if fresh or not given else None
 
     def _check_modes(self) -> None:
         from instructor.v2 import mode_registry  # noqa: PLC0415 - loads SDKs
@@ -209,8 +212,6 @@ class InstructorClient:
             "model": self.model,
             **self._params.under(dialect.max_tokens_name),
         }
-        if self._params.headers:
-            sent["extra_headers"] = dict(self._params.headers)
         if self._params.query:
             sent["extra_query"] = dict(self._params.query)
         provider = self._client.provider

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -193,6 +194,7 @@ class Stage:
     tell: Callable[[str], None]
     requests: Callable[[], int]
     bodies: Callable[[], list[dict[str, Any]]]
+    headers: Callable[[], list[dict[str, str]]]
 
 
 @pytest.fixture(params=["openai", "openai own transport", "anthropic", "google"])
@@ -217,6 +219,7 @@ async def stage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
                     lambda outcome: provider.script(OPENAI[outcome]),
                     lambda: provider.requests,
                     lambda: provider.bodies,
+                    lambda: provider.headers,
                 )
         return
     double = Double()
@@ -239,6 +242,7 @@ async def stage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
         lambda outcome: double.answers.append(answers[outcome]),
         lambda: double.requests,
         lambda: double.bodies,
+        lambda: double.headers,
     )
     await runner.cleanup()
 
@@ -391,3 +395,19 @@ async def test_a_reply_cut_in_its_body_may_pass():
             await client.send(list(MESSAGES), client.dialects[0])
         await client.close()
     assert transient(caught.value)
+
+
+@pytest.mark.parametrize("outcome", ["good", "401", "reset"])
+async def test_no_logger_shows_a_key_at_debug_or_a_cell_above_it(
+    stage: Stage, outcome: str, caplog: pytest.LogCaptureFixture
+):
+    caplog.set_level(logging.DEBUG)
+    hidden = "header-SECRET-0123"
+    await outcome_of(stage, outcome, params={"extra_headers": {"x-gateway-token": hidden}})
+    assert stage.headers()[0]["x-gateway-token"] == hidden
+    logged = "".join(f"{record.getMessage()} {record.exc_text} {record.__dict__}" for record in caplog.records)
+    assert KEY not in logged
+    assert hidden not in logged
+    above = [record.getMessage() for record in caplog.records if record.levelno > logging.DEBUG]
+    assert not any("what a day" in message for message in above)
+    assert not any(record.levelno >= logging.WARNING for record in caplog.records)
