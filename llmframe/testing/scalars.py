@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import random
 import re
 from collections.abc import Callable
@@ -19,6 +18,7 @@ SPAN = 100
 PATTERN_TRIES = 20
 """Draws for a text that a pattern accepts."""
 
+_LIMITS = frozenset({"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"})
 _ALPHABET = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-. /:+@#"
 _PIECE = re.compile(r"(\\.|\[(?:\\.|[^\]\\])+\]|[^\\\[\](){}|*+?^$])(?:\{(\d+)(?:,(\d*))?\}|([*+?]))?")
 _DECIMALS = ("1.5", "12.34", "7", "0.25", "-3", "100", "0")
@@ -57,27 +57,29 @@ def number(node: dict[str, Any], name: str, draw: Draw, *, whole: bool) -> int |
     ValueError
         If there is none.
     """
+    if whole and draw.echoes(name) and not _LIMITS & node.keys():
+        return int(re.sub(r"\D", "", draw.echo or "") or 0)
     low, low_open = _bound(node, "minimum", "exclusiveMinimum", max)
     high, high_open = _bound(node, "maximum", "exclusiveMaximum", min)
-    step = Fraction(str(node["multipleOf"])) if "multipleOf" in node else None
+    grid = "multipleOf" in node
+    step = Fraction(str(node["multipleOf"])) if grid else Fraction(1)
     if whole:
         # The integers among the multiples of a/b (in lowest terms) are the multiples of a.
-        step = Fraction(step.numerator if step else 1)
-    width = SPAN * step if step else Fraction(1)
+        step = Fraction(step.numerator)
+    width = SPAN * step if whole or grid else 1
     if low is None:
-        low, low_open = (Fraction(0), False) if high is None or high > 0 else (high - width, False)
+        low, low_open = (0, False) if high is None or high > 0 else (high - float(width), False)
     if high is None:
-        high, high_open = low + width, False
-    if whole and draw.echoes(name):
-        digits = int(re.sub(r"\D", "", draw.echo or "") or 0)
-        if not {"minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf"} & node.keys():
-            return digits
-    if step is None:
+        high, high_open = low + float(width), False
+    if not whole and not grid:
         return _between(low, high, draw)
-    first = math.ceil(low / step) + (low_open and low % step == 0)
-    last = math.floor(high / step) - (high_open and high % step == 0)
+    # Decimal text, not the binary value: 0.3 is a multiple of 0.1.
+    first, first_rest = divmod(Fraction(str(low)), step)
+    last, last_rest = divmod(Fraction(str(high)), step)
+    first += low_open or first_rest > 0
+    last -= high_open and last_rest == 0
     if last < first:
-        msg = f"no multiple of {step} between {float(low)} and {float(high)}"
+        msg = f"no multiple of {step} between {low} and {high}"
         raise ValueError(msg)
     value = (first + draw.below(last - first + 1)) * step
     return int(value) if whole else float(value)
@@ -100,25 +102,25 @@ def string(node: dict[str, Any], name: str, draw: Draw) -> str:
 
 
 def _bound(
-    node: dict[str, Any], word: str, open_word: str, tighter: Callable[[Fraction, Fraction], Fraction]
-) -> tuple[Fraction | None, bool]:
+    node: dict[str, Any], word: str, open_word: str, tighter: Callable[[float, float], float]
+) -> tuple[float | None, bool]:
+    """The bound, and whether it is itself excluded."""
     closed, opened = node.get(word), node.get(open_word)
     if isinstance(opened, bool):  # draft 4: a flag beside the bound
-        return (None if closed is None else Fraction(str(closed))), opened
+        return closed, opened
     if closed is None or opened is None:
-        bound = opened if closed is None else closed
-        return (None if bound is None else Fraction(str(bound))), opened is not None
-    a, b = Fraction(str(closed)), Fraction(str(opened))
-    return tighter(a, b), tighter(a, b) == b
+        return (opened if closed is None else closed), opened is not None
+    bound = tighter(closed, opened)
+    return bound, bound == opened
 
 
-def _between(low: Fraction, high: Fraction, draw: Draw) -> float:
+def _between(low: float, high: float, draw: Draw) -> float:
     if high < low:
-        msg = f"no number between {float(low)} and {float(high)}"
+        msg = f"no number between {low} and {high}"
         raise ValueError(msg)
-    value = low + (high - low) * Fraction(draw.below(999) + 1, 1000)
-    short = round(float(value), 6)
-    return short if low < short < high else float(value)
+    value = low + (high - low) * (draw.below(999) + 1) / 1000
+    short = round(value, 6)
+    return float(short if low < short < high else value)
 
 
 def _hex(draw: Draw, digits: int) -> str:
