@@ -6,8 +6,8 @@ import re
 import tomllib
 from importlib.metadata import version
 from pathlib import Path
+from typing import Any
 
-import click
 import pytest
 import typer.main
 
@@ -20,7 +20,7 @@ PRIVATE = re.compile(r"(?<![\w.:/-])/(?:home|root|Users|work|srv|opt)/|file://")
 """Paths that exist on one machine only."""
 
 
-def commands() -> list[click.Command]:
+def commands() -> list[Any]:
     """Every command of the command line, `llmframe` itself among them."""
     top = typer.main.get_command(app)
     return [top, *getattr(top, "commands", {}).values()]
@@ -32,7 +32,7 @@ def test_a_document_names_no_private_path(path: Path):
 
 
 @pytest.mark.parametrize("command", commands(), ids=lambda command: command.name or "llmframe")
-def test_a_command_has_help(command: click.Command):
+def test_a_command_has_help(command: Any):
     assert command.help
     assert [option.name for option in command.params if not getattr(option, "help", "")] == []
 
