@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from operator import attrgetter
 from typing import Any, Literal, cast
 
 import pydantic
@@ -71,24 +72,39 @@ class Reader:
     plain: Plain
     keys: tuple[str, ...]
     open: bool
+    _values: Callable[[Any], tuple[Any, ...]] = field(init=False, repr=False)
+    _cells: tuple[Cell, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        """Prepare what every reply needs: one C call fetches all values of an instance."""
+        fetch: Callable[[Any], Any] = attrgetter(*(slot.attribute for slot in self.slots))
+        one = len(self.slots) == 1
+        object.__setattr__(self, "_values", (lambda instance: (fetch(instance),)) if one else fetch)
+        object.__setattr__(self, "_cells", tuple(slot.cell for slot in self.slots))
 
     def read(self, text: str) -> Answer | Failure:
         """The answer in a text, or `empty` or `invalid` with what is wrong and an excerpt of the text."""
+        found = self.judge(text)
+        if isinstance(found, Answer):
+            return found
         if not text.strip():
             return Failure("empty", "the reply has no text")
-        found = self.judge(text)
-        return found if isinstance(found, Answer) else Failure("invalid", f"{found}; reply: {excerpt(text)}")
+        return Failure("invalid", f"{found}; reply: {quoted(text)}")
 
     def judge(self, text: str) -> Answer | str:
         """The answer in a text, or what is wrong with it."""
         try:
             answer = self._answer(text)
-            if self.open or any(text.count(key) > 1 for key in self.keys):
-                self._refuse_duplicates(text)
+            for key in self.keys:
+                if self.open or text.count(key) > 1:  # a look at the text costs a tenth of parsing it once more
+                    self._refuse_duplicates(text)
+                    break
         except ValidationError as error:
             return self._second_look(text, error)
         except (Misfit, jsontext.DuplicateKeyError) as error:
             return str(error)
+        except RecursionError:
+            return "nested too deeply"
         except Exception as error:  # noqa: BLE001 - validators are the user's code: what they raise is this row's failure
             return f"a validator raised {type(error).__name__}"
         else:
@@ -100,8 +116,9 @@ class Reader:
 
     def _answer(self, text: str) -> Answer:
         instance = self.model.model_validate_json(text, **_BOTH_NAMES)
+        values = self._values(instance)
         try:
-            return Answer(text, tuple([slot.cell(getattr(instance, slot.attribute)) for slot in self.slots]))
+            return Answer(text, tuple([cell(value) for cell, value in zip(self._cells, values, strict=True)]))
         except Misfit:
             raise Misfit(self._misfit(instance)) from None
 
@@ -132,6 +149,8 @@ class Reader:
                     problem = problem or self._told(found)
         except (Misfit, jsontext.DuplicateKeyError) as refusal:
             return str(refusal)
+        except RecursionError:
+            return "nested too deeply"
         except Exception as raised:  # noqa: BLE001 - as in `judge`
             return f"a validator raised {type(raised).__name__}"
         return problem or self._told(error)
@@ -185,7 +204,12 @@ class Reader:
         if problem["type"] in {"literal_error", "enum"}:
             expected = str(context.get("expected", ""))
             return f"{where} must be {expected if len(expected) <= TOLD_CHARS else expected[:TOLD_CHARS] + '…'}"
-        return f"{where}: {excerpt(problem['msg'])}" if path else excerpt(problem["msg"])
+        return f"{where}: {quoted(problem['msg'])}" if path else quoted(problem["msg"])
+
+
+def quoted(text: str) -> str:
+    """An excerpt that every file and column can hold: half a surrogate pair becomes a question mark."""
+    return excerpt(text).encode(errors="replace").decode()
 
 
 def keys_of(shapes: tuple[jsontext.JsonSchema, ...]) -> tuple[tuple[str, ...], bool]:

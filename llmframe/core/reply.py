@@ -7,8 +7,8 @@ from typing import cast
 
 from llmframe.core.jsontext import parse, write
 from llmframe.core.outcome import Answer, Failure, Usage
+from llmframe.core.reading import quoted
 from llmframe.core.schema import Schema
-from llmframe.errors import excerpt
 
 CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
 FILTER_REASONS = frozenset(
@@ -74,7 +74,7 @@ def read_reply(reply: Reply, schema: Schema, *, tool_name: str | None) -> Readin
     if reason in FILTER_REASONS:
         return Reading(Failure("content_filter", f"the provider held the reply back (finish_reason {reason!r})"))
     if reply.refusal or reason == "refusal":
-        return Reading(Failure("refusal", excerpt(reply.refusal or reply.text or "the model refused")))
+        return Reading(Failure("refusal", quoted(reply.refusal or reply.text or "the model refused")))
     if reply.tool_calls:
         return _read_call(reply.tool_calls, schema, tool_name)
     if reply.text is None or not reply.text.strip():
@@ -86,7 +86,7 @@ def _read_call(calls: tuple[ToolCall, ...], schema: Schema, tool_name: str | Non
     for call in calls:
         if call.name != tool_name:
             offered = "none was offered" if tool_name is None else f"{tool_name!r} was offered"
-            return Reading(Failure("tool_call", f"the reply calls {excerpt(call.name)!r}, {offered}"))
+            return Reading(Failure("tool_call", f"the reply calls {quoted(call.name)!r}, {offered}"))
     if len({_same(call.arguments) for call in calls}) > 1:
         return Reading(Failure("tool_call", f"the reply gives {len(calls)} answers that differ"))
     arguments = calls[0].arguments
@@ -98,10 +98,9 @@ def _read_call(calls: tuple[ToolCall, ...], schema: Schema, tool_name: str | Non
 def _same(arguments: str) -> str:
     """One text for equal arguments; what isn't JSON equals only itself."""
     try:
-        node = parse(arguments)
-    except ValueError:
+        return write(_sorted(parse(arguments)))
+    except (ValueError, RecursionError):
         return arguments
-    return write(_sorted(node))
 
 
 def _sorted(node: object) -> object:

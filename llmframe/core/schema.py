@@ -14,7 +14,7 @@ from pydantic_core import PydanticSerializationError, to_jsonable_python
 from llmframe.core.columns import ColumnType
 from llmframe.core.fields import FieldType, Labels, Nested, field_type
 from llmframe.core.outcome import Answer, Failure
-from llmframe.core.reading import Plain, Reader, Slot, keys_of
+from llmframe.core.reading import Plain, Reader, Slot, keys_of, quoted
 from llmframe.core.scalars import Misfit
 from llmframe.core.spec import VALUE, Asked, asked_of, wire_key, with_confidences
 from llmframe.core.wire import JsonSchema, canonical_text, json_schema_of, wire_of
@@ -100,12 +100,18 @@ class Schema:
         Returns
         -------
         Answer or Failure
-            `Answer.text` reads as the same answer again. `Failure` is `empty`, or `invalid` with what is wrong, the
-            allowed values of a closed field and an excerpt of the text.
+            `Answer.text` reads as the same answer again. `Failure` is `empty`, `encoding` (free text), or `invalid`
+            with what is wrong, the allowed values of a closed field and an excerpt of the text.
         """
         if self.reader is not None:
             return self.reader.read(text)
-        return Answer(text, (text,)) if text.strip() else Failure("empty", "the reply has no text")
+        if not text.strip():
+            return Failure("empty", "the reply has no text")
+        try:
+            text.encode()
+        except UnicodeEncodeError:
+            return Failure("encoding", f"the reply holds half a surrogate pair: {quoted(text)}")
+        return Answer(text, (text,))
 
     def answer_text(self, answer: object) -> str:
         """The text with which the model should have given `answer`: for few-shot examples.

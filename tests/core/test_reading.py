@@ -200,6 +200,19 @@ def test_what_a_users_validator_raises_is_the_rows_failure_without_its_text():
     assert values(Rude, '{"n": 3}') == (3,)
 
 
+@pytest.mark.parametrize("text", ['{"label": "pos\ud800", "confidence": 1}', "\ud800", '{"label": "\\ud800"}'])
+def test_half_a_surrogate_pair_never_reaches_a_column(text):
+    for spec in (Label, str, None):
+        found = schema_of(spec).read(text)
+        (found.values[0] if isinstance(found, Answer) else str(found)).encode()
+
+
+@pytest.mark.parametrize("text", ["[" * 100_000, '{"label": ' + "[" * 100_000])
+def test_a_bottomless_reply_is_invalid(text):
+    assert values(Label, text) == "invalid"
+    assert values(["pos"], text) == "invalid"
+
+
 def test_names_of_python_attributes_make_good_fields():
     fields: dict[str, FieldInfo | Any] = dict.fromkeys(("shape", "index", "count", "error"), (int, ...))
     text = '{"shape": 1, "index": 2, "count": 3, "error": 4}'
