@@ -60,6 +60,10 @@ class RequestError(Exception):
         self.param = param
         self.retry_after = retry_after
 
+    def __reduce__(self) -> tuple[object, ...]:
+        """Pickle by the attributes: an exception's own way calls the class with its message alone."""
+        return (RequestError, (self.kind, self.detail), self.__dict__)
+
 
 class Client(Protocol):
     """A provider as the engine sees it: built for one map, started in the loop that uses it.

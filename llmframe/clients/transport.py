@@ -110,8 +110,8 @@ class SessionTransport:
             import httpx2  # noqa: PLC0415 - its context trusts what the SDK trusts
 
             secure = httpx2.create_ssl_context()
-        self._url = url
-        self._headers = dict(headers)
+        self.url = url
+        self.headers = dict(headers)
         self._session = aiohttp.ClientSession(
             connector=aiohttp.TCPConnector(limit=0, ssl=secure, keepalive_timeout=_KEEPALIVE_S),
             timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
@@ -121,7 +121,7 @@ class SessionTransport:
     async def post(self, prepared: Prepared, messages: list[Message]) -> HttpAnswer:
         """Send one request."""
         data = prepared.head + json.dumps(messages, ensure_ascii=False).encode() + b"}"
-        async with self._session.post(self._url, data=data, headers=self._headers) as answer:
+        async with self._session.post(self.url, data=data, headers=self.headers) as answer:
             return HttpAnswer(answer.status, answer.headers, await answer.read())
 
     async def close(self) -> None:

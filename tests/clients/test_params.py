@@ -1,0 +1,66 @@
+"""What may be sent beside the messages."""
+
+from __future__ import annotations
+
+import pytest
+from llmframe.clients.params import read_params
+from llmframe.errors import UsageError
+
+
+@pytest.mark.parametrize(
+    "key", ["n", "messages", "model", "tools", "tool_choice", "response_format", "stream", "timeout", "max_retries"]
+)
+def test_a_key_that_belongs_to_an_argument_is_refused_by_name(key: str):
+    with pytest.raises(UsageError, match=f"params key '{key}'"):
+        read_params({key: 1})
+
+
+def test_unknown_keys_pass_and_extras_go_where_they_say():
+    params = read_params(
+        {
+            "temperature": 0,
+            "top_k": 3,
+            "extra_body": {"guided": True},
+            "extra_headers": {"x-a": "b"},
+            "extra_query": {"q": "1"},
+        }
+    )
+    assert params.under("max_tokens") == {"temperature": 0, "top_k": 3, "guided": True}
+    assert (params.headers, params.query) == ({"x-a": "b"}, {"q": "1"})
+
+
+@pytest.mark.parametrize("name", ["max_tokens", "max_completion_tokens"])
+def test_the_limit_goes_out_under_the_name_that_is_wanted(name: str):
+    params = read_params({name: 7})
+    assert params.max_tokens_name == name
+    assert params.under("max_completion_tokens") == {"max_completion_tokens": 7}
+    assert params.under("max_tokens") == {"max_tokens": 7}
+
+
+def test_nothing_is_sent_that_wasnt_set():
+    assert read_params({}).under("max_tokens") == {}
+
+
+@pytest.mark.parametrize(
+    "params",
+    [
+        {"max_tokens": 1, "max_completion_tokens": 1},
+        {"max_tokens": 0},
+        {"max_tokens": True},
+        {"max_tokens": "7"},
+        {"seed": object()},
+        {"temperature": float("nan")},
+        {"extra_body": [1]},
+        {"extra_headers": {"x": 1}},
+    ],
+)
+def test_a_value_that_cant_be_sent_is_refused(params: dict[str, object]):
+    with pytest.raises(UsageError):
+        read_params(params)
+
+
+@pytest.mark.parametrize("value", ["SECRET\n", " SECRET", "clé-SECRET", "SEC\x00RET"])
+def test_a_header_that_cant_be_sent_is_refused_and_not_shown(value: str):
+    with pytest.raises(UsageError, match="'x-key'") as caught:
+        read_params({"extra_headers": {"x-key": value}})
+    assert "SECRET" not in str(caught.value)

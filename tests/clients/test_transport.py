@@ -1,0 +1,139 @@
+"""Both ways out send the same request, and neither holds back what the engine lets through."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from typing import Any
+
+import httpx2
+import openai
+import pytest
+from aiohttp import ServerDisconnectedError
+from llmframe.clients.params import Params, read_params
+from llmframe.clients.transport import (
+    Prepared,
+    SdkTransport,
+    SessionTransport,
+    copy_here,
+    is_copyable,
+    open_transport,
+)
+from llmframe.testing import Provider, Reset, Status
+
+BODY = {"model": "test-model", "temperature": 0.5}
+MESSAGES: list[dict[str, object]] = [{"role": "user", "content": 'é "quoted" 日本 \n row-1'}]
+COUNT = 150
+"""More than the 100 connections that HTTP libraries allow by default."""
+
+
+def sdk_of(provider: Provider, **options: Any) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(base_url=provider.base_url, api_key=provider.api_key, **options)
+
+
+async def test_session_and_sdk_send_the_same_body_and_headers():
+    params = read_params({"extra_headers": {"x-team": "blue"}, "extra_query": {"v": "2"}})
+    with Provider() as provider:
+        sdk = sdk_of(provider, organization="org-1", default_headers={"x-mine": "1"})
+        session = await open_transport(sdk, params, model="test-model")
+        through_sdk = SdkTransport(copy_here(sdk), params, owned=True)
+        answers = [await transport.post(Prepared.of(BODY), MESSAGES) for transport in (session, through_sdk)]
+        await session.close()
+        await through_sdk.close()
+    assert isinstance(session, SessionTransport)
+    assert provider.bodies[0] == provider.bodies[1] == {**BODY, "messages": MESSAGES}
+    transport_only = {"connection", "host", "accept-encoding", "content-length", "user-agent"}
+    first, second = ({k: v for k, v in headers.items() if k not in transport_only} for headers in provider.headers)
+    assert first == second
+    assert (first["x-team"], first["x-mine"], first["openai-organization"]) == ("blue", "1", "org-1")
+    assert [json.loads(answer.content)["model"] for answer in answers] == ["test-model"] * 2
+
+
+async def test_azure_has_its_deployment_in_the_path_and_its_key_in_its_header():
+    with Provider() as provider:
+        sdk = openai.AsyncAzureOpenAI(azure_endpoint=provider.base_url, api_key="sk-azure", api_version="2024-10-21")
+        transport = await open_transport(sdk, Params(), model="my-deployment")
+        assert isinstance(transport, SessionTransport)
+        assert (
+            transport.url
+            == f"{provider.base_url}/openai/deployments/my-deployment/chat/completions?api-version=2024-10-21"
+        )
+        assert transport.headers["api-key"] == "sk-azure"
+        await transport.close()
+
+
+@pytest.mark.parametrize("kind", ["session", "sdk"])
+async def test_no_limit_of_connections_stands_before_the_engines(kind: str):
+    with Provider() as provider:
+        sdk = sdk_of(provider)
+        transport = (
+            await open_transport(sdk, Params(), model="m")
+            if kind == "session"
+            else SdkTransport(copy_here(sdk), Params(), owned=True)
+        )
+        provider.hold()
+        tasks = [asyncio.create_task(transport.post(Prepared.of(BODY), MESSAGES)) for _ in range(COUNT)]
+        await asyncio.to_thread(provider.wait_in_flight, COUNT)
+        provider.release()
+        answers = await asyncio.gather(*tasks)
+        await transport.close()
+    assert [answer.status for answer in answers] == [200] * COUNT
+
+
+@pytest.mark.parametrize("kind", ["session", "sdk"])
+async def test_one_post_is_one_attempt(kind: str):
+    with Provider() as provider:
+        sdk = sdk_of(provider, max_retries=5)
+        transport = (
+            await open_transport(sdk, Params(), model="m")
+            if kind == "session"
+            else SdkTransport(copy_here(sdk), Params(), owned=True)
+        )
+        provider.script(Status(500), Reset())
+        if kind == "session":
+            assert (await transport.post(Prepared.of(BODY), MESSAGES)).status == 500
+        else:
+            with pytest.raises(openai.InternalServerError):
+                await transport.post(Prepared.of(BODY), MESSAGES)
+        with pytest.raises((openai.APIConnectionError, ServerDisconnectedError, OSError)):
+            await transport.post(Prepared.of(BODY), MESSAGES)
+        assert provider.requests == 2
+        await transport.close()
+
+
+async def test_a_key_that_changes_goes_through_the_sdk():
+    keys = iter(["sk-one", "sk-two", "sk-three"])
+
+    async def next_key() -> str:
+        return next(keys)
+
+    with Provider() as provider:
+        transport = await open_transport(
+            openai.AsyncOpenAI(base_url=provider.base_url, api_key=next_key), Params(), model="m"
+        )
+        assert isinstance(transport, SdkTransport)
+        for _ in range(2):
+            await transport.post(Prepared.of(BODY), MESSAGES)
+        await transport.close()
+    assert [headers["authorization"] for headers in provider.headers] == ["Bearer sk-one", "Bearer sk-two"]
+
+
+async def test_a_proxy_of_the_environment_is_left_to_the_sdk_unless_the_host_is_excepted(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
+    monkeypatch.delenv("no_proxy", raising=False)
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    sdk = openai.AsyncOpenAI(base_url="http://127.0.0.1:1/v1", api_key="k")
+    assert isinstance(await open_transport(sdk, Params(), model="m"), SdkTransport)
+    monkeypatch.setenv("no_proxy", "127.0.0.1")
+    transport = await open_transport(sdk, Params(), model="m")
+    assert isinstance(transport, SessionTransport)
+    await transport.close()
+
+
+async def test_only_the_sdks_own_transport_is_copied():
+    assert is_copyable(openai.AsyncOpenAI(api_key="k"))
+    for mine in (httpx2.AsyncClient(), openai.DefaultAsyncHttpx2Client()):
+        assert not is_copyable(openai.AsyncOpenAI(api_key="k", http_client=mine))
+        await mine.aclose()
