@@ -32,7 +32,7 @@ class LazyRun:
         self._layout = Layout(schema=ask.schema, meta=ask.layout.meta)
         self._run = new_run(model=client.model, provider=client.provider, rows=None)
         self._store = store_of_parts(ask.arguments.sending.cache)
-        self._show, self._close = listener(ask.arguments.progress)
+        self._show, _ = listener(ask.arguments.progress)  # nobody knows which part is the query's last
         self._lock = threading.Lock()
         self._warned = False
         watch(self._run)

@@ -53,7 +53,6 @@ class Plan:
         self.length = length
         self.requests = array("q", [NOT_PLANNED]) * length
         self.failures: dict[int, Failure] = {}
-        self.keys: list[bytes] = []
         self.rows_done = 0
         self.first_rows = array("q")
         self._shares = array("q")
@@ -88,8 +87,7 @@ class Plan:
             key = self._fingerprints.key(messages)
             index = known.get(key)
             if index is None:
-                index = known[key] = len(self.keys)
-                self.keys.append(key)
+                index = known[key] = len(self.first_rows)
                 self.first_rows.append(row)
                 self._shares.append(1)
                 self._finished.append(0)

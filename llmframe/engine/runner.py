@@ -251,8 +251,8 @@ class Runner:
         begun = job.first_sent
         outcome = Outcome(
             result=result,
-            usage=Usage(0, 0, 0) if job.joined and not job.sent else job.usage,
-            usd=0.0 if job.joined and not job.sent else job.usd,
+            usage=job.usage if job.sent else Usage(0, 0, 0),
+            usd=job.usd if job.sent else 0.0,
             attempts=job.sent,
             seconds=0.0 if begun is None else self._shared.clock() - begun,
             finish_reason=reply.finish_reason if reply else None,
