@@ -78,8 +78,11 @@ class Reader:
     def __post_init__(self) -> None:
         """Prepare what every reply needs: one C call fetches all values of an instance."""
         fetch: Callable[[Any], Any] = attrgetter(*(slot.attribute for slot in self.slots))
-        one = len(self.slots) == 1
-        object.__setattr__(self, "_values", (lambda instance: (fetch(instance),)) if one else fetch)
+
+        def fetch_one(instance: Any) -> tuple[Any, ...]:
+            return (fetch(instance),)
+
+        object.__setattr__(self, "_values", fetch_one if len(self.slots) == 1 else fetch)
         object.__setattr__(self, "_cells", tuple(slot.cell for slot in self.slots))
 
     def read(self, text: str) -> Answer | Failure:

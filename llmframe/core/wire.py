@@ -163,9 +163,8 @@ def _obstacle(schema: JsonSchema, defs: JsonSchema) -> str | None:
 
 
 def _own_obstacle(node: JsonSchema) -> str | None:
-    if node.get("additionalProperties") or "patternProperties" in node:
-        return "takes any further keys"
-    if node.get("type") == "object" and "properties" not in node:
+    unnamed = node.get("type") == "object" and "properties" not in node  # a bare dict, before pydantic 2.10
+    if node.get("additionalProperties") or "patternProperties" in node or unnamed:
         return "takes any keys"
     if "prefixItems" in node:
         return "is a tuple"
