@@ -179,9 +179,9 @@ class Reader:
         if node is not _NO_JSON and (wrapped or not self.single):
             yield node
         elif node is not _NO_JSON:
+            if self.plain != "no" and isinstance(node, jsontext.Number):
+                yield {VALUE: body}  # the label "1" said as 1, a Decimal with all its digits
             yield {VALUE: node}
-            if self.plain != "no" and isinstance(node, (jsontext.Number, bool)):
-                yield {VALUE: body}  # the label "1", said as 1
         elif self.plain == "label":
             yield {VALUE: body}
         elif self.plain == "text" and body and not body.startswith(("{", "[", '"')):  # those were meant as JSON

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import enum
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 
 import pytest
@@ -119,6 +120,9 @@ def test_a_text_is_read_as_far_as_it_can_mean_one_thing(spec, text, read):
         (str, "plain words", "plain words"),
         (str, '"quoted"', "quoted"),
         (str, "12", "12"),
+        (Decimal, "12345678901234567.80", "12345678901234567.80"),
+        (Decimal, '{"response": 1.5}', "1.5"),
+        (Literal[1, 2], "2", 2),
         (str, "```py\nx = 1\n```", "```py\nx = 1\n```"),
         (Label, '{"label": "pos", "confidence": 1}', "pos"),
     ],

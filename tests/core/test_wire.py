@@ -101,6 +101,7 @@ def test_strict_form_has_every_field_required_and_nothing_that_strict_mode_refus
     assert properties["word"] == {"type": "string"}
     assert properties["day"] == {"type": "string", "format": "date"}
     assert "format" not in properties["naive"]
+    assert properties["price"]["type"] == "string"
     assert properties["tags"] == {"type": "array", "items": {"type": "string"}, "maxItems": 3}
     assert properties["mood"] == {"type": "string", "enum": ["good", "bad"], "description": "How it feels"}
     assert properties["again"] == {"anyOf": [{"$ref": "#/$defs/Mood"}, {"type": "null"}]}
