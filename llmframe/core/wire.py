@@ -49,7 +49,7 @@ class _Generator(GenerateJsonSchema):
     float on its way, which has 17 digits.
     """
 
-    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:
+    def decimal_schema(self, schema: core_schema.DecimalSchema) -> JsonSchemaValue:  # noqa: ARG002 - pydantic calls it
         return {"type": "string", "description": "decimal number in plain digits"}
 
     def datetime_schema(self, schema: core_schema.DatetimeSchema) -> JsonSchemaValue:
