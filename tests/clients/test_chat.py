@@ -8,12 +8,13 @@ from typing import Any, Literal
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import BaseModel
+
 from llmframe.clients.base import Dialect, Message
 from llmframe.clients.chat import Shape, read_chat, reask_messages, shape_of
 from llmframe.core.outcome import Usage
 from llmframe.core.reply import Reply, ToolCall
 from llmframe.core.schema import schema_of
-from pydantic import BaseModel
 
 
 class Sentiment(BaseModel):

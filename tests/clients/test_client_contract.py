@@ -10,12 +10,13 @@ from typing import Any, Literal
 
 import pytest
 from aiohttp import web
+from pydantic import BaseModel
+
 from llmframe.clients import open_client
 from llmframe.clients.base import Client, RequestError
 from llmframe.clients.refusals import dooms_run, transient
 from llmframe.core.reply import Reply
 from llmframe.testing import Cut, Empty, Html, Object, Provider, Refusal, Reset, Status, Step, Text, Truncated
-from pydantic import BaseModel
 
 # google-genai derives a class from aiohttp's session.
 pytestmark = pytest.mark.filterwarnings("ignore:Inheritance class AiohttpClientSession:DeprecationWarning")
@@ -286,7 +287,7 @@ async def outcome_of(stage: Stage, outcome: str, **options: Any) -> Reply | Requ
     ],
 )
 async def test_a_fault_has_one_kind_whichever_sdk_reports_it(
-    stage: Stage, outcome: str, kind: str, again: bool, fatal: bool
+    stage: Stage, outcome: str, kind: str, *, again: bool, fatal: bool
 ):
     error = await outcome_of(stage, outcome)
     assert isinstance(error, RequestError)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from instructor.v2.core.provider_specs import ALIAS_TO_PROVIDER
+
 from llmframe.clients import endpoints
 from llmframe.clients.endpoints import (
     FOREIGN,
@@ -60,7 +61,7 @@ def test_an_address_that_isnt_one_is_refused(url: str):
         ("https://localhost.example/v1", False),
     ],
 )
-def test_only_this_machine_is_loopback(url: str, here: bool):
+def test_only_this_machine_is_loopback(url: str, *, here: bool):
     assert is_loopback(url) is here
 
 

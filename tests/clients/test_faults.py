@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from typing import Any
+from typing import Any, ClassVar
 
 import anthropic
 import google.genai.errors
@@ -12,6 +12,7 @@ import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+
 from llmframe.clients.faults import MESSAGE_CHARS, clean, from_exception, from_response
 from llmframe.clients.refusals import FOREIGN_LOOP, dooms_run, transient
 from llmframe.errors import ERROR_KINDS
@@ -125,7 +126,7 @@ def test_googles_wait_stands_in_its_body():
 
 def test_botocores_form_is_read():
     class ClientError(Exception):
-        response = {
+        response: ClassVar = {
             "Error": {"Code": "ThrottlingException", "Message": "slow"},
             "ResponseMetadata": {"HTTPStatusCode": 429, "HTTPHeaders": {"retry-after": "2"}},
         }

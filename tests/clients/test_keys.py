@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from llmframe.clients.keys import checked_key, find_key, key_digest
 from llmframe.errors import UsageError
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import json
 import pickle
-
 from typing import Any, Literal
 
 import httpx2
 import openai
 import pytest
+from pydantic import BaseModel
+
 from llmframe.clients import open_client
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.clients.openai import OpenAIClient, Origin
@@ -18,7 +19,6 @@ from llmframe.clients.params import Params
 from llmframe.clients.refusals import FOREIGN_LOOP, next_dialects
 from llmframe.core.schema import schema_of
 from llmframe.testing import BadBody, Html, NoChoices, Object, Provider, Text, ToolCalls, Without
-from pydantic import BaseModel
 
 
 class Topic(BaseModel):
@@ -133,7 +133,7 @@ async def test_an_error_inside_a_200_is_an_error(body: object, kind: str):
 
 
 @pytest.mark.parametrize("own", [False, True])
-async def test_a_lone_surrogate_is_an_encoding_error_before_anything_is_sent(own: bool):
+async def test_a_lone_surrogate_is_an_encoding_error_before_anything_is_sent(*, own: bool):
     with Provider() as provider:
         async with httpx2.AsyncClient() as http:
             sdk = openai.AsyncOpenAI(base_url=provider.base_url, api_key="k", **({"http_client": http} if own else {}))
@@ -245,5 +245,5 @@ async def test_a_cancelled_send_leaves_the_server():
 
 def test_a_request_error_survives_pickling():
     error = RequestError("rate_limit", "slow", status=429, code="c", param="p", retry_after=2.0)
-    again = pickle.loads(pickle.dumps(error))
+    again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (str(again), vars(again)) == (str(error), vars(error))

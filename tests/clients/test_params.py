@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from llmframe.clients.params import read_params
 from llmframe.errors import UsageError
 

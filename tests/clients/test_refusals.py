@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.clients.faults import from_response
 from llmframe.clients.refusals import dooms_run, next_dialects, transient
@@ -30,7 +31,7 @@ def refused(status: int, code: str | None = None, param: str | None = None) -> R
         (400, "model_not_found", False, True),
     ],
 )
-def test_a_status_is_retried_or_stops_the_run_or_neither(status: int, code: str | None, again: bool, fatal: bool):
+def test_a_status_is_retried_or_stops_the_run_or_neither(status: int, code: str | None, *, again: bool, fatal: bool):
     error = refused(status, code)
     assert (transient(error), dooms_run(error)) == (again, fatal)
 

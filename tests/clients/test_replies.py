@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from llmframe.clients.base import RequestError
 from llmframe.clients.replies import read_reply
 from llmframe.core.outcome import Usage

@@ -10,6 +10,7 @@ import httpx2
 import openai
 import pytest
 from aiohttp import ServerDisconnectedError
+
 from llmframe.clients.params import Params, read_params
 from llmframe.clients.transport import (
     Prepared,
