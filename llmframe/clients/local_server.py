@@ -11,8 +11,10 @@ second, and an assertion in C++ would take a notebook's kernel with it (all seen
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
+import re
 import sys
 import tempfile
 from typing import Any, BinaryIO, TypedDict
@@ -20,8 +22,8 @@ from typing import Any, BinaryIO, TypedDict
 LOG_ERRORS = 1
 """llama.cpp's log level that names a fault and nothing else."""
 
-LOG_TAIL_CHARS = 400
-"""Most characters of llama.cpp's log that an error quotes."""
+LOG_LINE = re.compile(r"^[\d.]+ E (?P<text>.*)$", re.MULTILINE)
+"""An error in llama.cpp's log: seconds since the start, the level, the text."""
 
 
 class Settings(TypedDict):
@@ -50,7 +52,7 @@ def main() -> None:
         try:
             server = serve(settings)
         except (ImportError, OSError, RuntimeError) as fault:
-            json.dump({"error": f"{fault} {_tail(log)}".strip()}, reply)
+            json.dump({"error": _reason(log) or str(fault)}, reply)
             reply.close()
             os._exit(1)
         nowhere = os.open(os.devnull, os.O_WRONLY)
@@ -77,7 +79,7 @@ def serve(settings: Settings) -> Any:  # noqa: ANN401 - xllamacpp is untyped
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
     if settings["import_from"] not in sys.path:
         sys.path.append(settings["import_from"])
-    xllamacpp: Any = __import__("xllamacpp")
+    xllamacpp: Any = importlib.import_module("xllamacpp")
     params = xllamacpp.CommonParams()
     params.model.path = settings["weights"]
     params.model_alias = {settings["alias"]}
@@ -97,10 +99,10 @@ def serve(settings: Settings) -> Any:  # noqa: ANN401 - xllamacpp is untyped
     return xllamacpp.Server(params)
 
 
-def _tail(log: BinaryIO) -> str:
+def _reason(log: BinaryIO) -> str:
     log.seek(0)
-    text = " ".join(log.read().decode("utf-8", "replace").split())
-    return text[-LOG_TAIL_CHARS:]
+    first = LOG_LINE.search(log.read().decode("utf-8", "replace"))
+    return first["text"].strip() if first else ""
 
 
 if __name__ == "__main__":
