@@ -9,7 +9,6 @@ from __future__ import annotations
 import errno
 import json
 import re
-import ssl
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
@@ -205,13 +204,13 @@ def _described(chain: list[BaseException]) -> str:
     """The two outermost class names and the system's word: `APIConnectionError: ConnectError (ECONNREFUSED)`."""
     names = list(dict.fromkeys(type(link).__name__ for link in chain))
     # TLS has numbers of its own, which the system's table would name wrongly.
-    system = [link for link in chain if isinstance(link, OSError) and not isinstance(link, ssl.SSLError)]
-    number = next((link.errno for link in system if link.errno and not _holds_tls(link)), None)
+    system = [link for link in chain if isinstance(link, OSError) and not _is_tls(link)]
+    number = next((link.errno for link in system if link.errno), None)
     word = f" ({errno.errorcode[number]})" if number is not None and number in errno.errorcode else ""
     return (names[0] if len(names) == 1 else f"{names[0]}: {names[1]}") + word
 
 
-def _holds_tls(error: OSError) -> bool:
+def _is_tls(error: OSError) -> bool:
     return "SSL" in type(error).__name__ or "Certificate" in type(error).__name__
 
 
