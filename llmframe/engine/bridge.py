@@ -21,6 +21,9 @@ T = TypeVar("T")
 GRACE_SECONDS: Final = 10.0
 """Seconds that an interrupted run has to cancel its requests and keep what came back."""
 
+KERNEL_LOOK_SECONDS: Final = 0.2
+"""Seconds after which a kernel's waiting loop looks whether the stop button was pressed."""
+
 Post = Callable[[Callable[[], None]], None]
 """Hands a call over to the caller's thread."""
 
@@ -120,8 +123,13 @@ async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Cal
         _call_on(here, lambda: None if ended.done() else ended.set_result(task))
 
     _submit(make(lambda call: _call_on(here, call)), finish)
+    # A kernel's stop button only queues its cancelling (tornado's `add_callback` on the running loop wakes nobody):
+    # a cell that waits for a bare future would go on for ever.
+    look = KERNEL_LOOK_SECONDS if in_kernel() else None
     try:
-        return (await asyncio.shield(ended)).result()
+        while not ended.done():
+            await asyncio.wait([ended], timeout=look)
+        return ended.result().result()
     except asyncio.CancelledError:
         interrupt()
         await asyncio.wait([ended], timeout=GRACE_SECONDS)

@@ -40,6 +40,7 @@ class Run:
         self.interrupted = False
         self.in_flight = 0
         self.frame: object = None
+        self._places: asyncio.Semaphore | None = None
         self._parts: dict[Plan, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._listener: Callable[[Progress], None] | None = None
@@ -59,6 +60,12 @@ class Run:
         for task in tasks:
             if loop is not None:
                 loop.call_soon_threadsafe(task.cancel)
+
+    def places(self, n: int) -> asyncio.Semaphore:
+        """The run's `n` places in flight; its parts, which polars starts several at a time, have them in common."""
+        if self._places is None:
+            self._places = asyncio.Semaphore(n)
+        return self._places
 
     @property
     def missing(self) -> Failure:
@@ -80,6 +87,8 @@ class Run:
         task = work()
         with self._lock:
             self._loop = asyncio.get_running_loop()
+            if not self._parts:
+                self._places = None  # a query collected again may do so on another loop
             self._parts[plan] = task
         if self.interrupted:
             task.cancel()
