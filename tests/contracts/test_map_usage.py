@@ -1,0 +1,186 @@
+"""What can't work is told by one clear exception before anything is sent."""
+
+from __future__ import annotations
+
+import ast
+import re
+import uuid
+from collections.abc import Callable
+from typing import Any, Literal
+
+import openai
+import pandas as pd
+import polars as pl
+import pytest
+from pydantic import BaseModel
+
+import llmframe
+from llmframe.errors import UsageError
+from llmframe.testing import Provider
+from tests.contracts.kinds import Kind
+
+
+class Verdict(BaseModel):
+    label: Literal["pos", "neg"]
+    reason: str
+
+
+class Nothing(BaseModel):
+    pass
+
+
+class Calls(BaseModel):
+    f: Callable[[], None]
+
+
+class Twice(BaseModel):
+    error: str
+    llm_error: str
+
+
+TEMPLATES = {
+    "J {reviw}": "'reviw'.*did you mean 'review'",
+    "Is it positive?": "uses no column",
+    "": "template is empty",
+    "{x.__class__.__init__.__globals__}": "__class__|absent|column",
+    "{review!r}": "!r|conversion|absent",
+    "{review:{n}}": "braces inside a field aren't supported",
+    "{review:>999999999}": "width|spec",
+    "{% for x in review %}": "template|tag|jinja",
+    "{{ reviw }}": "'reviw'",
+    "{{ review }} {n}": "Template",
+}
+
+
+@pytest.mark.parametrize("template", TEMPLATES)
+def test_a_bad_template_is_told(library: Kind, provider: Provider, template: str):
+    frame = library.make({"review": ["a", "b"], "n": [1, 2], "x": [str(uuid.UUID(int=0)), "y"]})
+    with pytest.raises(UsageError, match=f"(?is){TEMPLATES[template]}"):
+        frame.llm.map(template, schema=Verdict, client=provider)
+    assert provider.requests == 0
+
+
+ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
+    "text as schema": ({"schema": "x"}, "schema is 'x'"),
+    "number as schema": ({"schema": 3}, "schema is 3"),
+    "no labels": ({"schema": []}, "empty list of labels"),
+    "label twice": ({"schema": ["a", "a"]}, "label 'a' twice"),
+    "other labels": ({"schema": [1, "1"]}, "labels holds texts"),
+    "no fields": ({"schema": Nothing}, "Nothing has no fields"),
+    "no JSON": ({"schema": Calls}, "field 'f'"),
+    "own names taken": ({"schema": Twice}, "both write a column 'llm_error'"),
+    "provider's word": ({"temperature": 0}, r'params=\{"temperature": 0\}'),
+    "typo": ({"promt_template": "x"}, "no argument 'promt_template'; did you mean 'prompt_template'"),
+    "no concurrency": ({"max_concurrency": 0}, "`max_concurrency`.*at least 1"),
+    "no time": ({"timeout": 0}, "`timeout`.*above 0"),
+    "endless time": ({"timeout": float("inf")}, "`timeout`"),
+    "no attempt": ({"max_attempts": 0}, "`max_attempts`"),
+    "truth as number": ({"reask": True}, "`reask`"),
+    "reserved": ({"params": {"n": 2}}, "'n'"),
+    "messages": ({"params": {"messages": []}}, "'messages'"),
+    "params as text": ({"params": "temperature=0"}, "`params` must be a dict"),
+    "mask too short": ({"where": [True]}, "1 entries, the frame has 2 rows"),
+    "mask of numbers": ({"where": [1, 0]}, "boolean"),
+    "mask as name": ({"where": "label"}, "mask"),
+    "on_null": ({"on_null": "drop"}, "`on_null` must be one of 'skip', 'render', 'raise', got 'drop'"),
+    "labels": ({"labels": "text"}, "`labels`"),
+    "nested": ({"nested": "struct"}, "`nested`"),
+    "on_error": ({"on_error": "ignore"}, "`on_error`"),
+    "loop": ({"loop": "mine"}, "`loop`"),
+    "overwrite": ({"overwrite": "yes"}, "`overwrite`"),
+    "prefix": ({"prefix": None}, "`prefix` must be text"),
+    "into": ({"into": ""}, "`into` must be the name of a column"),
+    "progress": ({"progress": "bar"}, "`progress`"),
+    "batch": ({"mode": "batch"}, "Batch API isn't available in this version"),
+    "votes": ({"samples": 5}, "votes aren't available"),
+    "logprobs": ({"confidence": "logprobs"}, "aren't available in this version"),
+    "budget": ({"budget": 3}, r"\.llm\.plan"),
+    "tokens": ({"tokens_per_minute": 1000}, "requests_per_minute"),
+    "cache": ({"cache": "x.sqlite"}, "'refresh'"),
+    "output_mode": ({"output_mode": "tool"}, "did you mean 'tools'"),
+    "base_url too": ({"base_url": "http://localhost:1/v1"}, "leave 'base_url' out"),
+    "example's label": ({"examples": [({"review": "x"}, {"label": "mixed", "reason": "r"})]}, "'label' must be 'pos'"),
+    "example's field": ({"examples": [({"review": "x"}, {"lable": "pos", "reason": "r"})]}, "'lable'"),
+    "example's column": ({"examples": [({"text": "x"}, {"label": "pos", "reason": "r"})]}, "review"),
+    "example's form": ({"examples": ["x"]}, "pairs or a frame"),
+    "system": ({"system": "About {prodct}"}, "'prodct'"),
+}
+
+
+@pytest.mark.parametrize(("options", "message"), ARGUMENTS.values(), ids=ARGUMENTS.keys())
+def test_a_bad_argument_is_told(provider: Provider, options: dict[str, Any], message: str):
+    for frame in (pd.DataFrame({"review": ["a", "b"]}), pl.DataFrame({"review": ["a", "b"]})):
+        with pytest.raises(UsageError, match=f"(?s){message}"):
+            frame.llm.map("J {review}", **{"schema": Verdict, "client": provider, **options})
+    assert provider.requests == 0
+
+
+def test_without_a_model_three_lines_to_copy_are_shown(library: Kind):
+    with pytest.raises(UsageError, match="no model was named") as caught:
+        library.make({"t": ["a"]}).llm.map("J {t}", schema=Verdict)
+    lines = str(caught.value).splitlines()[1:]
+    assert len(lines) == 3
+    for line in lines:
+        ast.parse(f"f({line.split('#')[0]})")
+
+
+def test_an_unknown_provider_is_told_by_its_nearest_name():
+    with pytest.raises(UsageError, match="did you mean 'openai'"):
+        pd.DataFrame({"t": ["a"]}).llm.map("J {t}", schema=Verdict, model="opnai/gpt-4o")
+
+
+def test_a_synchronous_client_is_told_the_class_to_take():
+    client = openai.OpenAI(api_key="k")
+    with pytest.raises(UsageError, match=r"openai\.AsyncOpenAI"):
+        pd.DataFrame({"t": ["a"]}).llm.map("J {t}", schema=Verdict, client=client, model="x")
+    client.close()
+
+
+def test_what_is_no_frame_is_told():
+    with pytest.raises(UsageError, match=r"pandas or polars DataFrame.*got int"):
+        llmframe.map(3, "J {t}", Verdict)  # type: ignore[type-var]
+
+
+def test_a_clash_prints_two_remedies_and_both_work(library: Kind, provider: Provider):
+    once = library.make({"t": ["a", "b"]}).llm.map("J {t}", schema=Verdict, client=provider)
+    sent = provider.requests
+    with pytest.raises(UsageError, match="columns 'label', 'reason', 'error'") as caught:
+        once.llm.map("K {t}", schema=Verdict, client=provider)
+    assert provider.requests == sent
+    remedies = [ast.literal_eval(value) for value in re.findall(r"\.\.\., \w+=(.+)\)", str(caught.value))]
+    names = re.findall(r"\.llm\.map\(\.\.\., (\w+)=", str(caught.value))
+    assert names == ["prefix", "overwrite"]
+    results = [
+        once.llm.map("K {t}", schema=Verdict, client=provider, **{name: value})
+        for name, value in zip(names, remedies, strict=True)
+    ]
+    prefix = str(remedies[0])
+    columns = library.to_dict(results[0])
+    assert list(columns) == ["t", "label", "reason", "error", f"{prefix}label", f"{prefix}reason", f"{prefix}error"]
+    assert list(library.to_dict(results[1])) == ["t", "label", "reason", "error"]
+    assert library.to_dict(results[1])["label"] == columns[f"{prefix}label"]
+
+
+def test_the_offered_prefix_is_free(library: Kind, provider: Provider):
+    frame = library.make({"t": ["a"], "label": ["x"], "llm_label": ["y"], "llm2_error": ["z"]})
+    with pytest.raises(UsageError, match="a column 'label'") as caught:
+        frame.llm.map("J {t}", schema=Verdict, client=provider)
+    found = re.search(r'prefix="(\w+)"', str(caught.value))
+    assert found is not None
+    out = frame.llm.map("J {t}", schema=Verdict, client=provider, prefix=found[1])
+    assert library.to_dict(out)["label"] == ["x"]
+
+
+def test_overwriting_what_does_not_fit_is_told_before_anything_is_sent(library: Kind, provider: Provider):
+    frame = library.make({"t": ["a", "b"], "label": ["pos", "mixed"]})
+    with pytest.raises(UsageError, match="label"):
+        frame.llm.map("J {t}", schema=Verdict, client=provider, overwrite=True, where=[True, False])
+    assert provider.requests == 0
+
+
+def test_plan_says_the_same_as_map(library: Kind, provider: Provider):
+    frame = library.make({"review": ["a"], "label": ["x"]})
+    with pytest.raises(UsageError, match=r'\.llm\.plan\(\.\.\., prefix="llm_"\)'):
+        frame.llm.plan("J {review}", schema=Verdict, client=provider)
+    with pytest.raises(UsageError, match="did you mean 'review'"):
+        frame.llm.plan("J {reviw}", schema=Verdict, client=provider)
