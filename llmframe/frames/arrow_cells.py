@@ -42,7 +42,9 @@ def arrow_cells(array: Any, *, nan_is_null: bool) -> list[object]:
     if t.is_float32(type_):  # 0.1 us a value by way of its text, 1 us by `shortest`
         return arrow_cells(array.cast(pa.string()).cast(pa.float64()), nan_is_null=nan_is_null)
     if _has_nanoseconds(type_) and _fits_microseconds(array):
-        return array.cast(_in_microseconds(type_)).to_pylist()
+        return arrow_cells(array.cast(_in_microseconds(type_)), nan_is_null=nan_is_null)
+    if (t.is_timestamp(type_) or t.is_duration(type_)) and not _has_nanoseconds(type_):
+        return _microseconds(array.cast(_in_microseconds(type_)))
     reader = _reader(type_, nan_is_null=nan_is_null)
     return array.to_pylist() if reader is None else read_all(array.cast(_wire(type_)).to_pylist(), reader)
 
@@ -70,7 +72,27 @@ def _in_microseconds(type_: Any) -> Any:
 
 def _fits_microseconds(array: Any) -> bool:
     """Whether no count of nanoseconds has a rest below the microsecond."""
-    return all(value is None or value % 1000 == 0 for value in array.cast(pa.int64()).to_pylist())
+    return not (_numpy(array.cast(pa.int64()).drop_null()) % 1000).any()
+
+
+def _microseconds(array: Any) -> list[object]:
+    """Moments or durations in microseconds by way of numpy, ten times as fast as `to_pylist`."""
+    raw = _numpy(array)
+    values: list[Any] = raw.tolist()
+    if not t.is_timestamp(array.type):
+        return values
+    place = zone(array.type.tz)
+    if place is not None or any(isinstance(value, int) for value in values):  # an int: a year that Python doesn't have
+        whole = [
+            None if value is None else count for value, count in zip(values, raw.view("int64").tolist(), strict=True)
+        ]
+        return read_all(whole, lambda microseconds: moment(microseconds * 1000, place))
+    return values
+
+
+def _numpy(array: Any) -> Any:
+    # A ChunkedArray always copies, and takes no other wish; an Array must be allowed to, for the nulls.
+    return array.to_numpy() if isinstance(array, pa.ChunkedArray) else array.to_numpy(zero_copy_only=False)
 
 
 def _wire(type_: Any) -> Any:

@@ -23,6 +23,8 @@ _AS_IT_IS: Final = frozenset({str, int, bool, bytes, date, datetime, time, timed
 _NULL_NAMES: Final = frozenset({"NAType", "NaTType"})
 _EPOCH: Final = datetime(1970, 1, 1)  # noqa: DTZ001 - the zone is put on afterwards
 _MICROSECOND: Final = timedelta(microseconds=1)
+_CYCLE: Final = 146_097 * 86_400_000_000
+"""Microseconds of 400 years."""
 _OFFSET: Final = re.compile(r"([+-])(\d\d):?(\d\d)")
 _SURE_DIGITS: Final = {"e": 3, "f": 6}
 """Decimal digits that every normal half or single precision number keeps; three more tell it from its neighbours."""
@@ -133,7 +135,7 @@ def _packs_as(candidate: float, packed: bytes, code: Literal["e", "f"]) -> bool:
 
 
 def moment(nanoseconds: int, zone: tzinfo | None) -> object:
-    """Nanoseconds since 1970 (UTC) as a datetime, in `zone` when there is one; as text when microseconds can't say it.
+    """Nanoseconds since 1970 (UTC) as a datetime, in `zone` when there is one; as text when a datetime can't say it.
 
     Examples
     --------
@@ -141,10 +143,17 @@ def moment(nanoseconds: int, zone: tzinfo | None) -> object:
     '1970-01-01T00:00:00.000001500'
     """
     microseconds, rest = divmod(nanoseconds, 1000)
+    try:
+        return with_nanoseconds(_datetime(microseconds, zone), rest)
+    except OverflowError:  # a year that Python doesn't have; the calendar repeats after 400
+        cycles, within = divmod(microseconds, _CYCLE)
+        value = _datetime(within, zone)
+        return f"{value.year + 400 * cycles}{value.isoformat(timespec='microseconds')[4:]}"
+
+
+def _datetime(microseconds: int, zone: tzinfo | None) -> datetime:
     value = _EPOCH + timedelta(microseconds=microseconds)
-    if zone is not None:
-        value = value.replace(tzinfo=UTC).astimezone(zone)
-    return with_nanoseconds(value, rest)
+    return value if zone is None else value.replace(tzinfo=UTC).astimezone(zone)
 
 
 def with_nanoseconds(value: datetime, nanoseconds: int) -> object:

@@ -16,7 +16,7 @@ from llmframe.errors import UsageError
 from llmframe.frames.arrow import arrow_array
 from llmframe.frames.kept import kept
 from llmframe.frames.masks import mask_of, not_a_mask, not_boolean
-from llmframe.frames.pandas_cells import pandas_cells, pandas_nulls
+from llmframe.frames.pandas_cells import pandas_cells, pandas_nulls, pandas_values
 from llmframe.frames.placement import placement
 
 REPORT_KEY: Final = "llm"
@@ -34,13 +34,14 @@ class PandasFrame:
     def __init__(self, native: Any) -> None:
         self.native = native
         self.names = [_label_text(label) for label in native.columns]
+        self._arrays: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self.native.index)
 
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` of some columns as lists of Python values; NaN, NaT, NA and None are `None`."""
-        return [pandas_cells(self.native.iloc[start:stop, at]) for at in positions]
+        return [pandas_cells(self._values(at)[start:stop]) for at in positions]
 
     def null_count(self, position: int) -> int:
         """How many cells of a column are missing."""
@@ -78,8 +79,14 @@ class PandasFrame:
         """`column` with the rows that weren't asked filled from the existing column."""
         if column.name not in self.names:
             return column
-        existing = self.native.iloc[:, self.names.index(column.name)]
-        return kept(column, asked, pandas_cells(existing), dtype=str(existing.dtype))
+        position = self.names.index(column.name)
+        [cells] = self.cells([position], 0, len(self))
+        return kept(column, asked, cells, dtype=str(self.native.dtypes.iloc[position]))
+
+    def _values(self, position: int) -> Any:
+        if position not in self._arrays:
+            self._arrays[position] = pandas_values(self.native.iloc[:, position])
+        return self._arrays[position]
 
     def _evaluated(self, where: Any) -> Any:
         """A `pd.col` expression over the frame: `assign` is its public way, under a name that nobody has."""
@@ -103,7 +110,7 @@ class PandasSeries:
 
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` as lists of Python values, once for each of `positions`."""
-        return [pandas_cells(self.native.iloc[start:stop]) for _ in positions]
+        return [pandas_cells(pandas_values(self.native)[start:stop]) for _ in positions]
 
     def null_count(self, position: int) -> int:
         """How many cells are missing."""

@@ -13,6 +13,7 @@ from llmframe.frames.kept import kept
 from llmframe.frames.masks import mask_of, not_a_mask, not_boolean
 from llmframe.frames.placement import placement
 from llmframe.frames.polars_cells import polars_cells
+from llmframe.frames.polars_values import typed_series
 
 _FIXED: Final[dict[str, pl.DataType]] = {
     "string": pl.String(),
@@ -144,7 +145,7 @@ def struct_series(name: str, columns: Sequence[Column]) -> pl.Series:
 
 def polars_series(column: Column) -> pl.Series:
     """A column as a Series of its dtype; nothing is inferred from the values."""
-    return pl.Series(column.name, column.values, dtype=dtype(column.type), strict=True)
+    return typed_series(column.name, column.values, dtype(column.type))
 
 
 def _mask(found: Any, *, rows: int, also: str = "") -> list[bool]:

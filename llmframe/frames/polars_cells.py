@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import MAXYEAR, MINYEAR
 from typing import Any, Final
 
 import polars as pl
@@ -32,8 +33,19 @@ def polars_cells(series: pl.Series) -> list[object]:
         whole = series.to_physical()
         if not (whole % _NANOSECONDS != 0).any():
             return (series if dtype == pl.Time else series.cast(_in_microseconds(dtype))).to_list()
+    if isinstance(dtype, pl.Datetime) and dtype.time_unit != "ns":
+        return _moments(series, dtype)
     reader = _reader(dtype)
     return series.to_list() if reader is None else read_all(series.cast(_wire(dtype)).to_list(), reader)
+
+
+def _moments(series: pl.Series, dtype: pl.Datetime) -> list[object]:
+    """Datetimes of micro- or milliseconds; text where Python doesn't have the year."""
+    if series.dt.year().is_between(MINYEAR + 1, MAXYEAR - 1).all():  # a year's margin for the time zone
+        return series.to_list()
+    place = zone(dtype.time_zone)
+    whole = series.cast(_in_microseconds(dtype)).to_physical().to_list()
+    return read_all(whole, lambda microseconds: moment(microseconds * _NANOSECONDS, place))
 
 
 def _has_nanoseconds(dtype: pl.DataType) -> bool:

@@ -230,6 +230,8 @@ BERLIN = "Europe/Berlin"
 NOON = datetime(2024, 7, 1, 12)  # noqa: DTZ001 - naive on purpose
 NANO = 1_719_835_200_000_000_001
 """Noon of 1 July 2024 (UTC) and one nanosecond, counted from 1970."""
+YEAR_10000 = 253_402_300_800_000_000
+"""Its first microsecond: one after the last that Python has."""
 
 CELLS: dict[str, tuple[list[Any], list[Any]]] = {
     "text": (
@@ -449,6 +451,14 @@ CELLS: dict[str, tuple[list[Any], list[Any]]] = {
             pa.array([[NOON, None], []], pa.list_(pa.timestamp("ns"))),
         ],
         [[NOON, None], []],
+    ),
+    "years-that-python-has-not": (
+        [
+            pd.Series([YEAR_10000, None], dtype="Int64").astype("datetime64[us]"),
+            pl.Series([YEAR_10000, None]).cast(pl.Datetime("us")),
+            pa.array([YEAR_10000, None], pa.timestamp("us")),
+        ],
+        ["10000-01-01T00:00:00.000000", None],
     ),
     "nothing": ([pd.Series([None, None]), pl.Series([None, None]), pa.array([None, None])], [None, None]),
     "no-rows": ([pd.Series([], dtype="float64"), pl.Series([], dtype=pl.Float32), pa.array([], pa.float32())], []),

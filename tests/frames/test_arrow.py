@@ -55,8 +55,3 @@ def test_a_mask_may_be_an_arrow_array_or_a_function_of_the_table():
     frame = ArrowFrame(pa.table({"n": [1, None, 3]}))
     assert frame.mask(pa.array([True, None, False])) == [True, False, False]
     assert frame.mask(lambda table: pc.greater(table["n"], 1)) == [False, False, True]
-
-
-def test_maps_are_lists_of_pairs_and_dates_of_64_bits_are_dates():
-    pairs = pa.array([[("k", 1)], None], pa.map_(pa.string(), pa.int64()))
-    assert ArrowFrame(pa.table({"m": pairs})).cells([0], 0, 2) == [[[{"key": "k", "value": 1}], None]]

@@ -164,20 +164,6 @@ def test_every_kind_of_missing_value_is_none():
     assert frame.null_count(0) == 4
 
 
-def test_periods_intervals_and_sparse_columns_are_read():
-    period = pd.Series(pd.PeriodIndex(["2024-01", None], freq="M"))
-    interval = pd.Series(pd.IntervalIndex.from_tuples([(0, 1), None]))
-    assert PandasSeries(period).cells([0], 0, 2) == [["2024-01", None]]
-    assert PandasSeries(interval).cells([0], 0, 2) == [["(0.0, 1.0]", None]]
-    assert PandasSeries(period.astype(object)).cells([0], 0, 2) == [["2024-01", None]]
-    assert PandasSeries(pd.Series([1.5, np.nan], dtype="Sparse[float]")).cells([0], 0, 2) == [[1.5, None]]
-
-
-def test_categories_of_any_dtype_come_by_value():
-    days = pd.Series([pd.Timestamp("2024-01-01"), None]).astype("category")
-    assert PandasSeries(days).cells([0], 0, 2) == [[pd.Timestamp("2024-01-01").to_pydatetime(), None]]
-
-
 def test_a_name_is_kept_as_text():
     assert PandasSeries(pd.Series([1])).names == [""]
     assert PandasSeries(pd.Series([1], name=("a", "b"))).names == ["a.b"]

@@ -108,9 +108,3 @@ def test_kept_values_come_from_any_dtype_of_the_old_column():
     series = PolarsSeries(pl.Series("x", ["a"]))
     column = Column("x", LABELS, [None])
     assert series.kept(column, [False]) is column
-
-
-def test_objects_and_wide_integers_are_read():
-    marked = pl.Series([{"a": (1, 2)}, None], dtype=pl.Object)
-    assert PolarsSeries(marked).cells([0], 0, 2) == [[{"a": [1, 2]}, None]]
-    assert PolarsSeries(pl.Series([2**100], dtype=pl.Int128)).cells([0], 0, 1) == [[2**100]]
