@@ -36,10 +36,7 @@ def demo(
     console = Console()
     reviews = datasets.reviews(rows)
     frame = [{"text": text, "human": label} for text, label in zip(reviews["text"], reviews["label"], strict=True)]
-    shown = datasets.few_shot(6)
-    examples = [
-        ({"text": text}, {"label": label}) for text, label in zip(shown["text"], shown["label"], strict=True)
-    ]
+    examples = [(row, {"label": label}) for row, label in datasets.few_shot(6)]
     console.print(f"Asking {model} about {rows} review sentences ...")
     try:
         labelled = llm_map(

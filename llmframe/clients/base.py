@@ -6,10 +6,8 @@ from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
 from llmframe.core.reply import Reply
+from llmframe.core.template import Message
 from llmframe.errors import ErrorKind
-
-Message = dict[str, object]
-"""One chat message: `role` and `content` (text, or a list of parts)."""
 
 Mode = Literal["json_schema", "tools", "json", "text"]
 """How an answer's shape is asked for; `"text"` when there is no schema."""

@@ -38,6 +38,8 @@ class Origin:
         The user's own `AsyncOpenAI` or `AsyncAzureOpenAI`.
     embedded
         An embedded model: `identity`, `alias`, and a blocking `start()` that returns an address and a key.
+    name
+        Stands for the address in fingerprints: of a simulated provider, whose port may be another's tomorrow.
     """
 
     base_url: str = ""
@@ -45,12 +47,15 @@ class Origin:
     azure_version: str | None = None
     given: Any = None
     embedded: Any = None
+    name: str | None = None
 
     @property
     def identity(self) -> str:
         """Part of the fingerprint; an embedded model's never holds a port."""
         if self.embedded is not None:
             return str(self.embedded.identity)
+        if self.name is not None:
+            return self.name
         return identity_of(str(self.given.base_url) if self.given is not None else self.base_url)
 
     @property

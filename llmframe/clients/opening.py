@@ -13,6 +13,7 @@ from llmframe.clients.instructor import InstructorClient, Wrapped
 from llmframe.clients.keys import PLACEHOLDER, checked_key, find_key
 from llmframe.clients.openai import OpenAIClient, Origin
 from llmframe.clients.params import Params, read_params
+from llmframe.core.prices import EMBEDDED
 from llmframe.errors import UsageError, did_you_mean
 
 if TYPE_CHECKING:
@@ -151,7 +152,12 @@ def _with_client(client: object, *, model: str | None, params: Params, schema: S
         return _with_openai(client, model=model, params=params, schema=schema, output_mode=output_mode)
     url, key = getattr(client, "base_url", None), getattr(client, "api_key", None)
     if isinstance(url, str) and isinstance(key, str):
-        origin = Origin(base_url=endpoints.sending_url(url), api_key=checked_key(key, source="the client's api_key"))
+        named = getattr(client, "identity", None)
+        origin = Origin(
+            base_url=endpoints.sending_url(url),
+            api_key=checked_key(key, source="the client's api_key"),
+            name=named if isinstance(named, str) else None,
+        )
         return _openai(origin, model or SIMULATED, params, schema, output_mode)
     package = type(client).__module__.partition(".")[0]
     wrap = f"; wrap it: `instructor.from_{package}(client)`" if package in endpoints.FOREIGN else ""
@@ -208,7 +214,7 @@ def _embedded(name: str, params: Params, schema: Schema, output_mode: str) -> Cl
     from llmframe.clients.local import embedded  # noqa: PLC0415 - an extra
 
     found = embedded(name)
-    return _openai(Origin(embedded=found), found.alias, params, schema, output_mode)
+    return _openai(Origin(embedded=found), found.alias, params, schema, output_mode, provider=EMBEDDED)
 
 
 def _foreign(model: str, api_key: str | None, params: Params, schema: Schema, output_mode: str) -> Client:

@@ -5,9 +5,6 @@ from __future__ import annotations
 from decimal import Decimal
 from functools import lru_cache
 
-from genai_prices import Usage as PricedUsage
-from genai_prices import calc_price
-
 from llmframe.core.outcome import Usage
 
 EMBEDDED = "embedded"
@@ -56,6 +53,9 @@ def _rates(provider: str | None, model: str) -> tuple[float, float, float] | tup
 
     A look-up takes 140 µs in genai-prices, three multiplications take none, hence once a model.
     """
+    from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - its tables take 30 ms to load
+    from genai_prices import calc_price  # noqa: PLC0415 - as above
+
     try:
         found = calc_price(PricedUsage(input_tokens=1, output_tokens=1), model_ref=model, provider_id=provider)
     except (LookupError, ValueError):
@@ -69,6 +69,9 @@ def _rates(provider: str | None, model: str) -> tuple[float, float, float] | tup
 
 
 def _calculated(provider: str | None, model: str, usage: Usage) -> Decimal | None:
+    from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - as in `_rates`
+    from genai_prices import calc_price  # noqa: PLC0415 - as in `_rates`
+
     priced = PricedUsage(
         input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=usage.cached_tokens or 0
     )

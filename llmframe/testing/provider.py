@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import uuid
 from collections.abc import Callable, Collection
 from typing import NoReturn, Self
 
@@ -88,6 +89,7 @@ class Provider(Record):
         tally = Tally(keep=record)
         super().__init__(tally)
         self.api_key = "sk-test-4f1c"
+        self.identity = f"simulated:{uuid.uuid4().hex}"
         self._rates = (requests_per_minute, tokens_per_minute)
         policy = Policy(
             api_key=self.api_key if check_key else None,
