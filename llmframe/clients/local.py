@@ -47,7 +47,6 @@ MAX_THREADS = 8
 STOP = ["\n###"]
 """Ends an answer after plain-text examples. JSON can't hold a raw line break followed by this."""
 
-
 EXTRA_INSTALL = 'pip install "llmframe[local]"    # llama.cpp, 34 MB'
 
 
@@ -147,7 +146,10 @@ class Embedded:
         key = (self.source, self.chat_template)
         with _running.lock:
             server = _running.servers.get(key)
-            if server is None or server.process.poll() is not None:
+            if server is not None and server.process.poll() is not None:  # killed from outside, or out of memory
+                server.stop()
+                server = None
+            if server is None:
                 server = _running.servers[key] = _serve(self, path)
         return server.base_url, server.api_key
 
@@ -219,7 +221,7 @@ def _serve(model: Embedded, path: Path) -> _Server:
         import_from=_llama_folder(),
     )
     # -P: this package's folder holds modules named after SDKs. A session of its own: Ctrl-C is for the caller.
-    process = subprocess.Popen(
+    process = subprocess.Popen(  # noqa: S603 - our own file, by our own interpreter
         [sys.executable, "-P", str(Path(local_server.__file__))],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -15,6 +15,7 @@ import importlib
 import json
 import os
 import re
+import signal
 import sys
 import tempfile
 from typing import Any, BinaryIO, TypedDict
@@ -43,6 +44,7 @@ class Settings(TypedDict):
 
 def main() -> None:
     """Serve what standard input asks for; never returns."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C in the console is for the parent
     reply = os.fdopen(os.dup(1), "w", encoding="utf-8")
     with tempfile.TemporaryFile() as log:
         # llama.cpp writes to the descriptors themselves, past `sys.stdout` and its own log level.
@@ -64,7 +66,7 @@ def main() -> None:
     os._exit(0)  # no destructor: it would wait for requests in flight
 
 
-def serve(settings: Settings) -> Any:  # noqa: ANN401 - xllamacpp is untyped
+def serve(settings: Settings) -> Any:
     """A running llama.cpp server on a free port of 127.0.0.1; `listening_address` is where.
 
     Raises

