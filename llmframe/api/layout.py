@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from llmframe.core.columns import Column, ColumnType
-from llmframe.core.outcome import Answer, Failure, Outcome
+from llmframe.core.outcome import Answer, Failure, Outcome, storable
 from llmframe.core.plan import Plan
 from llmframe.core.schema import Schema
 from llmframe.errors import UsageError
@@ -130,14 +130,14 @@ def _meta(plan: Plan, outcomes: Sequence[Outcome | None]) -> list[object]:
             again.append(nothing)
             continue
         full = {
-            "model": outcome.model,
+            "model": outcome.model and storable(outcome.model),
             "attempts": outcome.attempts,
             "input_tokens": outcome.usage.input_tokens,
             "output_tokens": outcome.usage.output_tokens,
             "cached_tokens": outcome.usage.cached_tokens,
             "usd": outcome.usd,
             "seconds": outcome.seconds,
-            "finish_reason": outcome.finish_reason,
+            "finish_reason": outcome.finish_reason and storable(outcome.finish_reason),
             "source": outcome.source,
             "fingerprint": outcome.fingerprint,
         }

@@ -36,6 +36,11 @@ def _sum(a: int | None, b: int | None) -> int | None:
     return a + b
 
 
+def storable(text: str) -> str:
+    """`text` with half surrogate pairs replaced: servers can send them, no dataframe library can hold them."""
+    return text.encode("utf-8", "replace").decode()
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A valid reply: its text as it is stored, and one value a column of the schema."""
@@ -53,7 +58,7 @@ class Failure:
 
     def __str__(self) -> str:
         """The entry of the error column, `"<kind>: <what happened>"`."""
-        return f"{self.kind}: {self.detail}"
+        return storable(f"{self.kind}: {self.detail}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
