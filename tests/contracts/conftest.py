@@ -1,4 +1,4 @@
-"""`kind` runs a test on every kind of frame, `any_kind` on tables and lists of dicts too, `library` on one a library."""
+"""`kind`: every kind of frame; `any_kind`: tables and lists of dicts too; `library`: one of each library."""
 
 from __future__ import annotations
 
