@@ -1,16 +1,16 @@
 """Columns from a language model, on pandas and polars.
 
-`import llmframe` registers `.llm` on both libraries, whenever they are imported, and loads neither.
+`import llmframe` registers `.llm` on both libraries, whenever they are imported, and loads neither; what a call needs
+is loaded by the first use of a name.
 """
 
 from __future__ import annotations
 
-from llmframe import datasets, errors, options, testing
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+from llmframe import errors, options
 from llmframe.accessor import register
-from llmframe.api.runs import cancel, last_run
-from llmframe.api.verbs import amap, map, plan  # noqa: A004 - the verb's name
-from llmframe.core.template import Template
-from llmframe.engine.progress import Progress
 from llmframe.errors import (
     LlmframeError,
     LlmframeWarning,
@@ -19,7 +19,14 @@ from llmframe.errors import (
     UsageError,
 )
 from llmframe.options import use
-from llmframe.report import PlanReport, RunReport
+
+if TYPE_CHECKING:
+    from llmframe import datasets, testing
+    from llmframe.api.runs import cancel, last_run
+    from llmframe.api.verbs import amap, map, plan  # noqa: A004 - the verb's name
+    from llmframe.core.template import Template
+    from llmframe.engine.progress import Progress
+    from llmframe.report import PlanReport, RunReport
 
 __version__ = "0.1.0"
 
@@ -46,5 +53,33 @@ __all__ = [
     "testing",
     "use",
 ]
+
+# Loaded by need: together they take as long to import as pandas (0.3 s of CPU), and `import llmframe` 0.03 s.
+_HOMES = {
+    "PlanReport": "llmframe.report",
+    "Progress": "llmframe.engine.progress",
+    "RunReport": "llmframe.report",
+    "Template": "llmframe.core.template",
+    "amap": "llmframe.api.verbs",
+    "cancel": "llmframe.api.runs",
+    "last_run": "llmframe.api.runs",
+    "map": "llmframe.api.verbs",
+    "plan": "llmframe.api.verbs",
+}
+_MODULES = ("datasets", "testing")
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"llmframe.{name}")
+    if name not in _HOMES:
+        raise AttributeError(f"module 'llmframe' has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOMES[name]), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})
+
 
 register()

@@ -4,36 +4,31 @@ from __future__ import annotations
 
 import sys
 import warnings
-from collections.abc import Callable, Mapping
-from typing import Any, Final, Literal, TypeVar
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal
 
-from llmframe.api import verbs
-from llmframe.api.arguments import Labels, LoopOption, Nested, OnError
-from llmframe.core.template import OnNull
-from llmframe.engine.progress import ProgressOption
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.frames.hook import on_import
 from llmframe.options import UNSET, CacheOption, OutputMode, Unset
-from llmframe.report import PlanReport
 
-M = TypeVar("M", bound=Callable[..., object])
-
-
-def _documented_by(function: Callable[..., object]) -> Callable[[M], M]:
-    def document(method: M) -> M:
-        method.__doc__ = function.__doc__
-        return method
-
-    return document
+if TYPE_CHECKING:
+    from llmframe.api.arguments import Labels, LoopOption, Nested, OnError
+    from llmframe.core.template import OnNull
+    from llmframe.engine.progress import ProgressOption
+    from llmframe.report import PlanReport
 
 
 class Verbs:
     """The verbs on one frame, Series, lazy query or expression; no state beside it."""
 
     def __init__(self, frame: Any) -> None:
-        self._frame = frame
+        # loaded by the first `.llm` of a process, so that `import llmframe` stays light
+        from llmframe.api import verbs  # noqa: PLC0415
 
-    @_documented_by(verbs.map)
+        self._frame, self._verbs = frame, verbs
+        for method in (Verbs.map, Verbs.amap, Verbs.plan):
+            method.__doc__ = getattr(verbs, method.__name__).__doc__
+
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
         self,
         prompt_template: object,
@@ -71,7 +66,7 @@ class Verbs:
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
     ) -> Any:
-        return verbs.map(
+        return self._verbs.map(
             self._frame,
             prompt_template,
             schema,
@@ -108,7 +103,6 @@ class Verbs:
             **unknown,
         )
 
-    @_documented_by(verbs.amap)
     async def amap(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.amap?` helps
         self,
         prompt_template: object,
@@ -146,7 +140,7 @@ class Verbs:
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
     ) -> Any:
-        return await verbs.amap(
+        return await self._verbs.amap(
             self._frame,
             prompt_template,
             schema,
@@ -183,7 +177,6 @@ class Verbs:
             **unknown,
         )
 
-    @_documented_by(verbs.plan)
     def plan(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.plan?` helps
         self,
         prompt_template: object,
@@ -221,7 +214,7 @@ class Verbs:
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
     ) -> PlanReport:
-        return verbs.plan(
+        return self._verbs.plan(
             self._frame,
             prompt_template,
             schema,
