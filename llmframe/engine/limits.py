@@ -31,11 +31,14 @@ class Gate:
         self._clock = clock
         self._rates: Counter[float] = Counter()
         self._pace: AsyncLimiter | None = None
+        self._pace_from = 0.0
+        self._last_start = float("-inf")
+        self._pacing: dict[asyncio.Timeout, None] = {}  # in order of arrival
         self._closed_until = 0.0
         self._episodes = 0
         self.generation = 0
         self._ramp: int | None = None
-        self._in_flight = 0
+        self.in_flight = 0
         self._waiting: deque[asyncio.Future[None]] = deque()
 
     def join(self, requests_per_minute: float | None) -> None:
@@ -53,36 +56,27 @@ class Gate:
 
     async def enter(self) -> int:
         """Wait for a turn; returns the generation of cooldowns that the request belongs to."""
-        while True:
-            pause = self._closed_until - self._clock()
-            if pause > 0:
-                await asyncio.sleep(pause)
-                continue
-            if self._ramp is not None and self._in_flight >= self._ramp:
-                await self._place()
-                continue
-            break
-        self._in_flight += 1
+        await self._place()
         try:
-            while self._pace is not None:
-                pace = self._pace
-                await pace.acquire()
-                pause = self._closed_until - self._clock()
-                if pause <= 0:
-                    break
-                await asyncio.sleep(pause)
+            await self._turn()
         except BaseException:
             self.exit()
             raise
+        self._last_start = self._clock()
         return self.generation
 
     def exit(self) -> None:
         """The request has ended, however it did."""
-        self._in_flight -= 1
+        self.in_flight -= 1
         self._wake()
 
-    def succeeded(self) -> None:
-        """The server answered: the ramp doubles, the next cooldown starts short again."""
+    def succeeded(self, *, generation: int) -> None:
+        """The server answered a request of `generation`: the ramp doubles, the next cooldown starts short again.
+
+        An answer to a request that left before the last cooldown began says nothing about how it goes after it.
+        """
+        if generation != self.generation:
+            return
         self._episodes = 0
         if self._ramp is not None:
             self._ramp = None if self._ramp * 2 > FULL_RAMP else self._ramp * 2
@@ -96,7 +90,7 @@ class Gate:
         """
         now = self._clock()
         fresh = generation == self.generation
-        own = min(MAX_COOLDOWN, 2.0**self._episodes) if retry_after is None or self._episodes else 0.0
+        own = min(MAX_COOLDOWN, 2.0 ** min(self._episodes, 10)) if retry_after is None or self._episodes else 0.0
         if fresh:
             self.generation += 1
             self._episodes += 1
@@ -106,28 +100,58 @@ class Gate:
             self._closed_until = max(self._closed_until, now + retry_after)
 
     def _set_pace(self) -> None:
-        if not self._rates:
+        rate = min(self._rates) / 60 if self._rates else None
+        if rate is None:
             self._pace = None
-            return
-        rate = min(self._rates) / 60
-        capacity = max(1.0, rate * BURST_SECONDS)
-        if self._pace is None or (self._pace.max_rate, self._pace.time_period) != (capacity, capacity / rate):
-            self._pace = AsyncLimiter(capacity, capacity / rate)
+        else:
+            capacity = max(1.0, rate * BURST_SECONDS)
+            if self._pace is not None and (self._pace.max_rate, self._pace.time_period) == (capacity, capacity / rate):
+                return
+            # A new bucket is empty: it waits until the old one would be, or a change of callers were a burst.
+            self._pace, self._pace_from = AsyncLimiter(capacity, capacity / rate), self._last_start + capacity / rate
+        for turn in list(self._pacing):
+            if not turn.expired():
+                turn.reschedule(0.0)
 
     async def _place(self) -> None:
-        place = asyncio.get_running_loop().create_future()
-        self._waiting.append(place)
+        """Wait out a cooldown and find a place on the ramp."""
         try:
-            await place
-        finally:
-            if not place.done() or place.cancelled():
-                if place in self._waiting:
-                    self._waiting.remove(place)
+            while True:
+                pause = self._closed_until - self._clock()
+                if pause > 0:
+                    await asyncio.sleep(pause)
+                elif self._ramp is not None and self.in_flight >= self._ramp:
+                    place = asyncio.get_running_loop().create_future()
+                    self._waiting.append(place)
+                    await place
                 else:
-                    self._wake()
+                    break
+        except BaseException:
+            self._wake()  # the place it was told of is the next one's
+            raise
+        self.in_flight += 1
+
+    async def _turn(self) -> None:
+        """Wait for the pace; a pace that changes meanwhile, or a cooldown that begins, is waited for again."""
+        while (pace := self._pace) is not None:
+            pause = max(self._closed_until, self._pace_from) - self._clock()
+            if pause > 0:
+                await asyncio.sleep(pause)
+                continue
+            try:
+                async with asyncio.timeout(None) as turn:
+                    self._pacing[turn] = None
+                    try:
+                        await pace.acquire()
+                    finally:
+                        del self._pacing[turn]
+            except TimeoutError:  # the pace has changed
+                continue
+            if pace is self._pace and self._closed_until <= self._clock():
+                return
 
     def _wake(self) -> None:
-        free = len(self._waiting) if self._ramp is None else max(0, self._ramp - self._in_flight)
+        free = len(self._waiting) if self._ramp is None else max(0, self._ramp - self.in_flight)
         while free > 0 and self._waiting:
             place = self._waiting.popleft()
             if not place.done():

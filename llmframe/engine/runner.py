@@ -170,6 +170,10 @@ class Runner:
             job.usd = usd if job.usd is None else job.usd + (usd or 0.0)
 
     async def _send(self, job: Job, dialect: Dialect) -> Reply:
+        async with self._run.places(self._options.max_concurrency):
+            return await self._send_placed(job, dialect)
+
+    async def _send_placed(self, job: Job, dialect: Dialect) -> Reply:
         run, clock = self._run, self._shared.clock
         generation = await self._gate.enter()
         if run.stop is not None:
@@ -195,7 +199,7 @@ class Runner:
             run.in_flight -= 1
             run.metrics.latencies.append(clock() - begun)
             self._gate.exit()
-        self._gate.succeeded()
+        self._gate.succeeded(generation=generation)
         return reply
 
     def _after_fault(self, job: Job, error: RequestError) -> None:

@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import selectors
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
+from contextvars import Context
 from typing import Any, TypeVar
 
 T = TypeVar("T")
+
+TICK_SECONDS = 1e-9
+"""Simulated seconds that a timer takes at least: sums of floats that fall short by a hair get their next chance."""
 
 DEADLOCK_SECONDS = 5.0
 """Real seconds that a loop without any timer waits for another thread before it gives up."""
@@ -62,6 +66,12 @@ class FakeTimeLoop(asyncio.SelectorEventLoop):
     def time(self) -> float:
         """Simulated seconds since the loop was made."""
         return self._clock.now
+
+    def call_at(
+        self, when: float, callback: Callable[..., object], *args: Any, context: Context | None = None
+    ) -> asyncio.TimerHandle:
+        """Set a timer, at least `TICK_SECONDS` from now: time passes between two looks at the clock, as it does."""
+        return super().call_at(max(when, self._clock.now + TICK_SECONDS), callback, *args, context=context)
 
 
 class _Jumping(selectors.BaseSelector):
