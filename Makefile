@@ -19,7 +19,7 @@ install: $(VENV)/.dev  ## the environment of all the other targets
 lint: $(VENV)/.dev  ## layout, rules, spelling, import contracts
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
-	$(BIN)/codespell llmframe tests docs benchmarks notebooks README.md CHANGELOG.md
+	$(BIN)/codespell llmframe docs benchmarks notebooks README.md CHANGELOG.md
 	$(BIN)/lint-imports
 
 types: $(VENV)/.dev

@@ -13,7 +13,6 @@ HEAVY = [
     "genai_prices",
     "google.genai",
     "instructor",
-    "jinja2",
     "nest_asyncio",
     "nest_asyncio2",
     "openai",
