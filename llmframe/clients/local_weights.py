@@ -21,7 +21,7 @@ PLAIN_TEMPLATE = (
     "{%- endfor -%}"
     "{%- if add_generation_prompt -%}{{ 'Answer:' }}{%- endif -%}"
 )
-"""Turns as plain text. Six examples in this form: 0.90 of 60 reviews right, where chat turns reach 0.65 to 0.8."""
+"""Turns as plain text. With six examples two wordings had 0.92 and 0.90 of 60 reviews right, in chat turns 0.90 and 0.67."""
 
 TURNS_TEMPLATE = (
     "{%- for message in messages -%}"
@@ -38,7 +38,7 @@ EXAMPLES_TEMPLATE = (
     "{%- if asked.before -%}" + PLAIN_TEMPLATE + "{%- else -%}" + TURNS_TEMPLATE + "{%- endif -%}"
 )
 """Plain text where there are examples, chat turns where there are none: an instruct model without an example answers
-plain text with nothing at all, and reviews by chance (0.50 right instead of 0.73)."""
+plain text with nothing at all, and reviews by chance (0.50 of 60 right instead of 0.73)."""
 
 GEMMA_TERMS = "Gemma is provided under and subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms"
 
