@@ -19,7 +19,7 @@ app = typer.Typer(
 app.command()(demo)
 
 
-def _version(*, wanted: bool) -> None:
+def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value
     if wanted:
         typer.echo(f"llmframe {__version__}")
         raise typer.Exit
@@ -28,10 +28,12 @@ def _version(*, wanted: bool) -> None:
 @app.callback()
 def main(
     *,
-    version: Annotated[bool, typer.Option("--version", help="Print the version.", is_eager=True)] = False,
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", is_eager=True, callback=_version)
+    ] = False,
 ) -> None:
     """Columns from a language model, on pandas and polars."""
-    _version(wanted=version)
+    del version  # its callback has answered
 
 
 def run() -> None:
