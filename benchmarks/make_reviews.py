@@ -1,4 +1,4 @@
-"""Makes llmframe/data/reviews.csv.gz and few_shot.csv from the sdist of vaderSentiment 3.3.2.
+"""Makes llmframe/data/reviews.csv.gz from the sdist of vaderSentiment 3.3.2.
 
     pip download vaderSentiment==3.3.2 --no-binary :all: --no-deps
     python benchmarks/make_reviews.py vaderSentiment-3.3.2.tar.gz llmframe/data
@@ -22,7 +22,6 @@ SOURCES = {"amazon": "amazonReviewSnippets", "movies": "movieReviewSnippets"}
 CLEAR = 1.0  # least |mean| of a polar text, on the raters' scale from -4 to 4
 FEWEST_WORDS = 3  # below that there are headings ("cons.") and lone marks
 MOVIES_PER_LABEL = 1500
-FEW_SHOT_PER_LABEL = 6
 FIELDS = ("id", "source", "text", "mean", "sd", "raters", "label")
 
 Row = dict[str, object]
@@ -76,21 +75,6 @@ def first_of_each_text(rows: list[Row]) -> list[Row]:
     return list(seen.values())
 
 
-def few_shot_rows(rows: list[Row]) -> list[Row]:
-    """Short, clear texts on which the raters agree, positive and negative in turn."""
-    fit = [
-        row
-        for row in sorted(rows, key=rank)
-        if abs(float(str(row["mean"]))) >= 2
-        and float(str(row["sd"])) <= 1
-        and 6 <= len(str(row["text"]).split()) <= 18
-        and str(row["text"]).isascii()
-    ]
-    halves = ([row for row in fit if row["label"] == label] for label in ("positive", "negative"))
-    pairs = zip(*(half[:FEW_SHOT_PER_LABEL] for half in halves), strict=True)
-    return [row for pair in pairs for row in pair]
-
-
 def as_csv(rows: list[Row]) -> bytes:
     out = io.StringIO(newline="")
     writer = csv.DictWriter(out, FIELDS, lineterminator="\n")
@@ -109,16 +93,13 @@ def main(sdist: Path, folder: Path) -> None:
             [row for source, stem in SOURCES.items() for row in polar_rows(archive, source, stem)]
         )
     (folder / "LICENSE-vader.txt").write_bytes(licence.replace(b"\r\n", b"\n").rstrip() + b"\n")
-    examples = few_shot_rows(rows)
-    left = [row for row in rows if row not in examples]
-    movies = sorted((row for row in left if row["source"] == "movies"), key=rank)
+    movies = sorted((row for row in rows if row["source"] == "movies"), key=rank)
     chosen = {
         row["id"]
         for label in ("positive", "negative")
         for row in [row for row in movies if row["label"] == label][:MOVIES_PER_LABEL]
     }
-    kept = [row for row in left if row["source"] == "amazon" or row["id"] in chosen]
-    (folder / "few_shot.csv").write_bytes(as_csv(examples))
+    kept = [row for row in rows if row["source"] == "amazon" or row["id"] in chosen]
     (folder / "reviews.csv.gz").write_bytes(gzip.compress(as_csv(kept), 9, mtime=0))
     for source in SOURCES:
         for label in ("positive", "negative"):

@@ -16,8 +16,8 @@ from llmframe.api.verbs import map as llm_map
 from llmframe.errors import UsageError
 
 DEFAULT_MODEL: Final = "local/smollm2-135m"
-SYSTEM: Final = "Classify the sentiment of each review as positive or negative."
-TEMPLATE: Final = "Review: {text}"
+SYSTEM: Final = "Decide whether the customer is happy (positive) or unhappy (negative)."
+TEMPLATE: Final = "{text}"
 HEAD_ROWS: Final = 8
 TEXT_CHARS: Final = 60
 
@@ -34,9 +34,9 @@ def demo(
 ) -> None:
     """Label shipped reviews with the embedded model and compare with their human ratings."""
     console = Console()
-    reviews = datasets.reviews(rows)
+    reviews = datasets.reviews(rows, source="amazon")
     frame = [{"text": text, "human": label} for text, label in zip(reviews["text"], reviews["label"], strict=True)]
-    examples = [(row, {"label": label}) for row, label in datasets.few_shot(6)]
+    examples = [(row, {"label": label}) for row, label in datasets.few_shot()]
     console.print(f"Asking {model} about {rows} review sentences ...")
     try:
         labelled = llm_map(
@@ -46,7 +46,7 @@ def demo(
             system=SYSTEM,
             examples=examples,
             model=model,
-            params={"temperature": 0, "max_tokens": 24},
+            params={"temperature": 0},
             max_concurrency=4,
         )
     except UsageError as error:
