@@ -32,9 +32,9 @@ class Negotiation:
         self._probes = 0
         self._lock = asyncio.Lock()
 
-    def settle(self) -> None:
-        """An answer came: from now on refusals are the rows' own."""
-        self._settled = True
+    def settle(self, used: Dialect) -> None:
+        """An answer came to a request in `used`: from now on refusals are the rows' own."""
+        self._settled = self._settled or used == self.dialect
 
     async def refused(
         self, error: RequestError, used: Dialect, ask: Callable[[Dialect], Awaitable[Reply]]
@@ -46,28 +46,33 @@ class Negotiation:
         if not next_dialects(used, error, self._client.dialects):
             return None
         async with self._lock:
-            if used != self.dialect:
-                return await ask(self.dialect)
-            if self._settled or self._probes >= MAX_PROBES:
-                return None
-            self._probes += 1
-            tried = {used}
-            candidates = list(next_dialects(used, error, self._client.dialects))
-            while candidates:
-                dialect = candidates.pop(0)
-                if dialect in tried:
-                    continue
-                tried.add(dialect)
-                try:
-                    reply = await ask(dialect)
-                except RequestError as refusal:
-                    more = next_dialects(dialect, refusal, self._client.dialects)
-                    if not more and refusal.kind not in ("bad_request", "not_found"):
-                        raise
-                    candidates.extend(more)
-                    continue
-                self._adopt(dialect, used, error)
-                return reply
+            if used == self.dialect:
+                return await self._probe(error, used, ask)
+        return await ask(self.dialect)  # settled meanwhile; all that were refused go on at once
+
+    async def _probe(
+        self, error: RequestError, used: Dialect, ask: Callable[[Dialect], Awaitable[Reply]]
+    ) -> Reply | None:
+        if self._settled or self._probes >= MAX_PROBES:
+            return None
+        self._probes += 1
+        tried = {used}
+        candidates = list(next_dialects(used, error, self._client.dialects))
+        while candidates:
+            dialect = candidates.pop(0)
+            if dialect in tried:
+                continue
+            tried.add(dialect)
+            try:
+                reply = await ask(dialect)
+            except RequestError as refusal:
+                more = next_dialects(dialect, refusal, self._client.dialects)
+                if not more and refusal.kind not in ("bad_request", "not_found"):
+                    raise
+                candidates.extend(more)
+                continue
+            self._adopt(dialect, used, error)
+            return reply
         return None
 
     def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:

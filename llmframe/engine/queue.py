@@ -6,20 +6,23 @@ import asyncio
 import heapq
 import itertools
 from collections.abc import Callable, Iterator
-from typing import Generic, TypeVar
+from typing import Final, Generic, TypeVar, cast
 
 J = TypeVar("J")
+
+_END: Final = object()
 
 
 class WorkQueue(Generic[J]):
     """Jobs for a bounded number of workers.
 
-    Fresh jobs are drawn one at a time, so nothing is made ahead of time. A job that waits for its next attempt
-    lies in a heap by due time: it holds no worker. `take` answers `None` when all jobs are done.
+    Fresh jobs are drawn one at a time, so nothing is made ahead of time; a `None` among them is no job, others on
+    the loop have their turn there. A job that waits for its next attempt lies in a heap by due time: it holds no
+    worker. `take` answers `None` when all jobs are done.
     """
 
-    def __init__(self, fresh: Iterator[J], *, clock: Callable[[], float]) -> None:
-        self._fresh: Iterator[J] | None = fresh
+    def __init__(self, fresh: Iterator[J | None], *, clock: Callable[[], float]) -> None:
+        self._fresh: Iterator[J | None] | None = fresh
         self._clock = clock
         self._delayed: list[tuple[float, int, J]] = []
         self._numbers = itertools.count()
@@ -35,10 +38,13 @@ class WorkQueue(Generic[J]):
                 self._running += 1
                 return heapq.heappop(self._delayed)[2]
             if self._fresh is not None:
-                job = next(self._fresh, None)
-                if job is not None:
+                job = next(self._fresh, _END)
+                if job is None:
+                    await asyncio.sleep(0)
+                    continue
+                if job is not _END:
                     self._running += 1
-                    return job
+                    return cast("J", job)
                 self._fresh = None
             if not self._delayed and not self._running:
                 self._changed.set()

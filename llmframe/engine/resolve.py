@@ -12,8 +12,8 @@ from llmframe.stores.base import Store
 
 def unanswered(
     plan: Plan, store: Store, schema: Schema, *, deliver: Callable[[int, Outcome], None]
-) -> Iterator[Planned]:
-    """Draw `plan`, deliver what `store` has, yield the requests that must be sent.
+) -> Iterator[Planned | None]:
+    """Draw `plan`, deliver what `store` has, yield the requests that must be sent, and a `None` after every chunk.
 
     A kept reply is read again with today's schema: where it no longer fits, the request is sent.
     """
@@ -35,3 +35,4 @@ def unanswered(
                 fingerprint=planned.key.hex(),
             )
             deliver(planned.index, outcome)
+        yield None

@@ -30,6 +30,11 @@ class Run:
         Seconds, monotonic.
     rows
         Rows that are expected; `None` for a lazy query.
+
+    Attributes
+    ----------
+    stopping
+        Called when the run stops, on the loop: whoever waits for something needn't any more.
     """
 
     def __init__(self, metrics: Metrics, *, clock: Callable[[], float], rows: int | None) -> None:
@@ -40,6 +45,7 @@ class Run:
         self.interrupted = False
         self.in_flight = 0
         self.frame: object = None
+        self.stopping: set[Callable[[], None]] = set()
         self._places: asyncio.Semaphore | None = None
         self._parts: dict[Plan, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -47,14 +53,16 @@ class Run:
         self._lock = threading.Lock()
 
     def halt(self, failure: Failure) -> None:
-        """Send nothing more; what is in flight may end, the rest of the rows get `failure`."""
+        """Send nothing more, from the loop's thread; what is in flight may end, the rest of the rows get `failure`."""
         if self.stop is None:
             self.stop = failure
+            for hurry in list(self.stopping):
+                hurry()
 
     def cancel(self) -> None:
         """Stop sending and cancel what is in flight; safe from any thread."""
         self.interrupted = True
-        self.halt(CANCELLED)
+        self.stop = self.stop or CANCELLED
         with self._lock:
             loop, tasks = self._loop, list(self._parts.values())
         for task in tasks:

@@ -7,7 +7,7 @@ import logging
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, Literal
 
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import dooms_run
@@ -19,13 +19,15 @@ from llmframe.core.template import Message
 from llmframe.engine.dialects import Negotiation
 from llmframe.engine.queue import WorkQueue
 from llmframe.engine.resolve import unanswered
-from llmframe.engine.retry import GiveUp, decide
+from llmframe.engine.retry import MAX_RETRY_AFTER, GiveUp, decide
 from llmframe.engine.run import Run
 from llmframe.engine.sharing import Flight, Shared
 from llmframe.options import SendOptions
 from llmframe.stores.base import Store, Stored
 
 logger = logging.getLogger("llmframe")
+
+FIRST_FAILED: Final = Failure("cancelled", 'stopped after the first failed row (`on_error="raise"`)')
 
 JITTER: Final = random.Random()  # noqa: S311 - spreads retries, protects nothing
 
@@ -40,9 +42,12 @@ class Job:
     sent: int = 0
     reasks: int = 0
     waited: float = 0.0
+    limited_at: float | None = None
     first_sent: float | None = None
+    again: Literal["retry", "reask"] | None = None
     usage: Usage = field(default_factory=lambda: Usage(None, None, None))
     usd: float | None = None
+    booked: bool = False
     joined: bool = False
 
 
@@ -86,6 +91,7 @@ class Runner:
         self._gate = shared.gate((client.identity, client.account, client.model))
         self._talk = Negotiation(client, note=run.metrics.notes.append)
         self._flights: set[Flight] = set()
+        self._turns: set[asyncio.Timeout] = set()
         self._outcomes = outcomes
         self._queue: WorkQueue[Job]
 
@@ -94,11 +100,13 @@ class Runner:
         self._queue = WorkQueue(self._jobs(), clock=self._shared.clock)
         rate = self._options.requests_per_minute
         self._gate.join(rate)
+        self._run.stopping.add(self._hurry)
         try:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self._options.max_concurrency):
                     workers.create_task(self._worker())
         finally:
+            self._run.stopping.discard(self._hurry)
             self._gate.leave(rate)
             self._run.metrics.output_mode = self._talk.dialect.mode
 
@@ -107,9 +115,11 @@ class Runner:
         while self._flights:
             await asyncio.wait([flight.task for flight in self._flights])
 
-    def _jobs(self) -> Iterator[Job]:
+    def _jobs(self) -> Iterator[Job | None]:
         for planned in unanswered(self._plan, self._store, self._schema, deliver=self._deliver):
-            yield Job(planned, planned.messages)
+            if self._fail_fast and self._plan.failures:
+                self._run.halt(FIRST_FAILED)
+            yield None if planned is None else Job(planned, planned.messages)
 
     async def _worker(self) -> None:
         while (job := await self._queue.take()) is not None:
@@ -121,7 +131,10 @@ class Runner:
                 await self._step(job)
             except Exception as error:  # the one seam where a row's failure, of whatever kind, becomes data
                 logger.debug("unexpected failure of a request", exc_info=True)
-                self._fail(job, Failure("internal", f"{type(error).__name__} in llmframe or a validator"))
+                if job.joined and self._run.stop is None:  # somebody else's, perhaps of a client that is closed
+                    self._put_back(job)
+                else:
+                    self._fail(job, Failure("internal", f"{type(error).__name__} in llmframe or a validator"))
 
     async def _step(self, job: Job) -> None:
         try:
@@ -129,13 +142,12 @@ class Runner:
         except RequestError as error:
             self._after_fault(job, error)
             return
-        self._talk.settle()
         self._after_reply(job, reply)
 
     async def _ask(self, job: Job) -> Reply:
         used = self._talk.dialect
         try:
-            return await self._attempt(job, used)
+            reply = await self._attempt(job, used)
         except RequestError as error:
             if job.joined:
                 raise
@@ -143,6 +155,9 @@ class Runner:
             if reply is None:
                 raise
             return reply
+        if not job.joined:  # who else asked may have done so in another form
+            self._talk.settle(used)
+        return reply
 
     async def _attempt(self, job: Job, dialect: Dialect) -> Reply:
         """One attempt, joined when somebody else is asking the same just now."""
@@ -158,6 +173,8 @@ class Runner:
             if flight.task.done() and not flight.task.cancelled() and flight.task.exception() is None:
                 self._settle_cost(job, flight, flight.task.result())  # it came back: it's paid, so it's kept
                 self._after_reply(job, flight.task.result())
+            elif flight.task.cancelled() and not _is_cancelled():
+                raise RequestError("connection", "the client cancelled the request") from None
             raise
         self._settle_cost(job, flight, reply)
         return reply
@@ -166,6 +183,7 @@ class Runner:
         job.joined = not flight.pays(self)
         if not job.joined:
             usd = self._run.metrics.book(reply.usage)
+            job.booked = True
             job.usage += reply.usage
             job.usd = usd if job.usd is None else job.usd + (usd or 0.0)
 
@@ -175,16 +193,10 @@ class Runner:
 
     async def _send_placed(self, job: Job, dialect: Dialect) -> Reply:
         run, clock = self._run, self._shared.clock
-        generation = await self._gate.enter()
-        if run.stop is not None:
-            self._gate.exit()
-            raise RequestError("cancelled", run.stop.detail)
+        generation = await self._admitted()
         begun = clock()
         run.in_flight += 1
-        run.metrics.requests += 1
-        job.sent += 1
-        if job.first_sent is None:
-            job.first_sent = begun
+        self._count(job, begun)
         try:
             async with asyncio.timeout(self._options.timeout):
                 reply = await self._client.send(job.messages, dialect)
@@ -193,7 +205,9 @@ class Runner:
             raise RequestError("timeout", f"no whole answer within {self._options.timeout:g} s") from None
         except RequestError as error:
             if error.kind == "rate_limit":
-                self._gate.limited(error.retry_after, generation=generation)
+                asked = error.retry_after
+                # a wait over the cap ends this run; closing the gate for so long would silence the next ones
+                self._gate.limited(None if asked and asked > MAX_RETRY_AFTER else asked, generation=generation)
             raise
         finally:
             run.in_flight -= 1
@@ -202,13 +216,43 @@ class Runner:
         self._gate.succeeded(generation=generation)
         return reply
 
+    async def _admitted(self) -> int:
+        """Wait for a turn, but not for one that a stopped run no longer needs; the gate's generation."""
+        try:
+            async with asyncio.timeout(None) as turn:
+                self._turns.add(turn)
+                try:
+                    generation = await self._gate.enter()
+                finally:
+                    self._turns.discard(turn)
+        except TimeoutError:
+            raise RequestError("cancelled", self._run.missing.detail) from None
+        if self._run.stop is not None:
+            self._gate.exit()
+            raise RequestError("cancelled", self._run.stop.detail)
+        return generation
+
+    def _count(self, job: Job, begun: float) -> None:
+        """Count a request that goes out now as what it is."""
+        metrics = self._run.metrics
+        metrics.requests += 1
+        metrics.retries += job.again == "retry"
+        metrics.reasks += job.again == "reask"
+        job.again = None
+        job.sent += 1
+        if job.first_sent is None:
+            job.first_sent = begun
+        if job.limited_at is not None:
+            job.waited += begun - job.limited_at
+            job.limited_at = None
+
     def _after_fault(self, job: Job, error: RequestError) -> None:
         if self._run.stop is not None:
             unsent = error.kind in ("cancelled", "rate_limit")
             self._fail(job, self._run.stop if unsent else Failure(error.kind, error.detail))
             return
-        if job.joined and not dooms_run(error):
-            self._queue.again(job, delay=0.0)
+        if job.joined:
+            self._put_back(job, delay=min(error.retry_after or 0.0, MAX_RETRY_AFTER))
             return
         job.attempts += error.kind != "rate_limit"
         step = decide(
@@ -222,31 +266,33 @@ class Runner:
         if isinstance(step, GiveUp):
             failure = Failure(error.kind, step.detail)
             if step.stops_run:
-                self._halt(failure)
+                self._run.halt(failure)
             self._fail(job, failure)
             return
-        self._run.metrics.retries += 1
         if error.kind == "rate_limit":
-            job.waited += step.delay
-        self._queue.again(job, delay=step.delay)
+            job.limited_at = self._shared.clock()
+        self._put_back(job, "retry", delay=step.delay)
 
     def _after_reply(self, job: Job, reply: Reply) -> None:
         reading = read_reply(reply, self._schema, tool_name=self._schema.name)
-        if isinstance(reading.result, Failure) and reading.reask and self._run.stop is None:
-            if job.joined:
-                self._queue.again(job, delay=0.0)
+        if isinstance(reading.result, Failure) and self._run.stop is None:
+            if job.joined:  # only answers are shared
+                self._put_back(job)
                 return
-            if job.reasks < self._options.reask:
+            if reading.reask and job.reasks < self._options.reask:
                 job.reasks += 1
-                self._run.metrics.reasks += 1
                 problem = reading.result.detail
                 job.messages = self._client.reask(job.messages, reply, problem, self._talk.dialect)
-                self._queue.again(job, delay=0.0)
+                self._put_back(job, "reask")
                 return
         if isinstance(reading.result, Answer):
             entry = Stored(reading.result.text, job.usage, reply.model, reply.finish_reason)
             self._store.put_many([(job.planned.key, entry)])
         self._finish(job, reading.result, reply)
+
+    def _put_back(self, job: Job, again: Literal["retry", "reask"] | None = None, *, delay: float = 0.0) -> None:
+        job.again = again or job.again
+        self._queue.again(job, delay=delay)
 
     def _fail(self, job: Job, failure: Failure) -> None:
         self._finish(job, failure, None)
@@ -255,8 +301,8 @@ class Runner:
         begun = job.first_sent
         outcome = Outcome(
             result=result,
-            usage=job.usage if job.sent else Usage(0, 0, 0),
-            usd=job.usd if job.sent else 0.0,
+            usage=job.usage if job.sent or job.booked else Usage(0, 0, 0),
+            usd=job.usd if job.sent or job.booked else 0.0,
             attempts=job.sent,
             seconds=0.0 if begun is None else self._shared.clock() - begun,
             finish_reason=reply.finish_reason if reply else None,
@@ -267,7 +313,7 @@ class Runner:
         self._deliver(job.planned.index, outcome)
         self._queue.done()
         if isinstance(result, Failure) and self._fail_fast:
-            self._halt(Failure("cancelled", 'stopped after the first failed row (`on_error="raise"`)'))
+            self._run.halt(FIRST_FAILED)
 
     def _deliver(self, index: int, outcome: Outcome) -> None:
         if index >= len(self._outcomes):
@@ -277,6 +323,14 @@ class Runner:
         self._run.metrics.cached_live += outcome.source == "cache"
         self._run.metrics.failed_live += isinstance(outcome.result, Failure)
 
-    def _halt(self, failure: Failure) -> None:
-        self._run.halt(failure)
+    def _hurry(self) -> None:
+        """The run has stopped: nobody waits for a turn or a delay any more."""
         self._queue.hurry()
+        for turn in self._turns:
+            if not turn.expired():
+                turn.reschedule(0.0)
+
+
+def _is_cancelled() -> bool:
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0

@@ -56,8 +56,9 @@ class Shared:
         return self._gates[key]
 
     def flight(self, key: bytes) -> Flight | None:
-        """The attempt under way for this fingerprint."""
-        return self._flights.get(key)
+        """The attempt under way for this fingerprint; one that nobody waits for any more is being cancelled."""
+        flight = self._flights.get(key)
+        return flight if flight is not None and flight.waiters else None
 
     def launch(self, key: bytes, attempt: Coroutine[Any, Any, Reply]) -> Flight:
         """Start an attempt that others may join."""

@@ -1,0 +1,201 @@
+"""A client that answers by a function, and runs over it in simulated time."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+from llmframe.clients.base import Dialect, RequestError
+from llmframe.core.outcome import Answer, Failure, Outcome, Usage
+from llmframe.core.plan import Plan
+from llmframe.core.prices import Price
+from llmframe.core.reply import Reply
+from llmframe.core.request import Question
+from llmframe.core.schema import schema_of
+from llmframe.core.template import Message, compile_prompt
+from llmframe.engine.metrics import Metrics
+from llmframe.engine.run import Run
+from llmframe.engine.runner import Runner
+from llmframe.engine.sharing import Shared
+from llmframe.options import SendOptions
+from llmframe.stores.base import MemoryStore, Store
+from llmframe.testing import run_in_fake_time
+
+LABEL = schema_of(Literal["pos", "neg"])
+"""One value; `say("pos")` is a valid reply."""
+
+USAGE = Usage(10, 2, 0)
+"""What every reply of `say` costs, unless it says otherwise."""
+
+MODES = (Dialect("json_schema"), Dialect("tools"), Dialect("json"))
+
+_numbers = itertools.count()
+
+
+def say(text: str, *, usage: Usage = USAGE, finish_reason: str = "stop") -> Reply:
+    return Reply(text=text, usage=usage, finish_reason=finish_reason, model="m")
+
+
+def refused(param: str | None = "response_format", code: str | None = None, status: int = 400) -> RequestError:
+    return RequestError("bad_request", f"{status}: not supported", status=status, code=code, param=param)
+
+
+@dataclass(frozen=True, slots=True)
+class Sent:
+    """One request as the client saw it."""
+
+    at: float
+    prompt: str
+    dialect: Dialect
+    messages: list[Message]
+
+
+Behaviour = Callable[[Sent, int], Reply | BaseException]
+"""Of a request, and how many there were for its prompt before; what is returned is answered or raised."""
+
+
+@dataclass
+class Client:
+    """The client port over a function; it counts overlap.
+
+    `latency` is seconds, or a function of the request.
+    """
+
+    behave: Behaviour = lambda sent, before: say("pos")
+    latency: float | Callable[[Sent], float] = 1.0
+    dialects: tuple[Dialect, ...] = MODES[:1]
+    identity: str = field(default_factory=lambda: f"double-{next(_numbers)}")
+    account: str = "account"
+    model: str = "m"
+    provider: str | None = None
+    sent: list[Sent] = field(default_factory=list)
+    in_flight: int = 0
+    max_in_flight: int = 0
+    cancelled: int = 0
+
+    async def start(self) -> None:
+        """Nothing to open."""
+
+    async def close(self) -> None:
+        """Nothing to close."""
+
+    async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
+        before = Counter(sent.prompt for sent in self.sent)
+        prompt = str(messages[0]["content"])
+        sent = Sent(asyncio.get_running_loop().time(), prompt, dialect, messages)
+        self.sent.append(sent)
+        self.in_flight += 1
+        self.max_in_flight = max(self.max_in_flight, self.in_flight)
+        try:
+            await asyncio.sleep(self.latency(sent) if callable(self.latency) else self.latency)
+        except asyncio.CancelledError:
+            self.cancelled += 1
+            raise
+        finally:
+            self.in_flight -= 1
+        result = self.behave(sent, before[prompt])
+        if isinstance(result, BaseException):
+            raise result
+        return result
+
+    def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:
+        return [*messages, {"role": "assistant", "content": reply.text}, {"role": "user", "content": problem}]
+
+    @property
+    def prompts(self) -> Counter[str]:
+        return Counter(sent.prompt for sent in self.sent)
+
+
+@dataclass
+class Part:
+    """A run over some rows, ready to work in the running loop."""
+
+    runner: Runner
+    run: Run
+    plan: Plan
+    outcomes: list[Outcome | None]
+    client: Client
+
+    async def work(self) -> Part:
+        """Work to the end, as a verb does: a cancelled run ends like a finished one."""
+        await self.run.execute(self.plan, lambda: asyncio.create_task(self.runner.work()))
+        return self
+
+    @property
+    def results(self) -> list[Answer | Failure]:
+        """One result a row."""
+        values = [None if outcome is None else outcome.result for outcome in self.outcomes]
+        failures = self.plan.failures
+        found = self.plan.scatter(values, unplanned=lambda row: failures.get(row), outside=None)
+        return [self.run.missing if result is None else result for result in found]
+
+    @property
+    def kinds(self) -> list[str]:
+        """The error kind of every row, `""` for an answer."""
+        return [result.kind if isinstance(result, Failure) else "" for result in self.results]
+
+    @property
+    def metrics(self) -> Metrics:
+        return self.run.metrics
+
+
+def plan_of(rows: Sequence[object], *, identity: str, asked: Sequence[bool] | None = None) -> Plan:
+    """Rows of one column `t`, which are their own prompts."""
+    question = Question(identity=identity, model="m", params={}, schema="", output_mode="auto")
+    return Plan(
+        compile_prompt("{t}", ["t"]),
+        question.fingerprints(),
+        length=len(rows),
+        read=lambda positions, start, stop: [list(rows[start:stop]) for _ in positions],
+        asked=asked,
+    )
+
+
+def new_run(rows: int | None = None) -> Run:
+    return Run(Metrics(model="m", price=Price(None, "m")), clock=asyncio.get_running_loop().time, rows=rows)
+
+
+def part_of(
+    rows: Sequence[object],
+    client: Client,
+    *,
+    shared: Shared | None = None,
+    store: Store | None = None,
+    run: Run | None = None,
+    fail_fast: bool = False,
+    **options: Any,
+) -> Part:
+    """A part over `rows`, to be made in the loop that works it."""
+    run = run or new_run(len(rows))
+    plan = plan_of(rows, identity=client.identity)
+    outcomes: list[Outcome | None] = []
+    runner = Runner(
+        run,
+        plan,
+        client=client,
+        schema=LABEL,
+        options=SendOptions(**options),
+        store=MemoryStore() if store is None else store,
+        shared=shared or Shared(asyncio.get_running_loop().time),
+        outcomes=outcomes,
+        fail_fast=fail_fast,
+    )
+    return Part(runner, run, plan, outcomes, client)
+
+
+def answered(rows: Sequence[object], client: Client, **options: Any) -> Part:
+    """A whole run over `rows` in simulated time."""
+
+    async def main() -> Part:
+        return await part_of(rows, client, **options).work()
+
+    return run_in_fake_time(main())
+
+
+def names(count: int) -> list[str]:
+    """The texts `row-0`, `row-1`, …, `count` of them."""
+    return [f"row-{number}" for number in range(count)]
