@@ -29,6 +29,7 @@ class WorkQueue(Generic[J]):
         self._running = 0
         self._changed = asyncio.Event()
         self._idle = 0
+        self._resting = False
 
     async def take(self) -> J | None:
         """The next job: one that is due before a fresh one; waits while neither is there."""
@@ -38,9 +39,9 @@ class WorkQueue(Generic[J]):
                 self._running += 1
                 return heapq.heappop(self._delayed)[2]
             if self._fresh is not None:
-                job = next(self._fresh, _END)
+                job = None if self._resting else next(self._fresh, _END)
                 if job is None:
-                    await asyncio.sleep(0)
+                    await self._rest()
                     continue
                 if job is not _END:
                     self._running += 1
@@ -67,6 +68,15 @@ class WorkQueue(Generic[J]):
         self._delayed = [(0.0, number, job) for _, number, job in self._delayed]
         heapq.heapify(self._delayed)
         self._changed.set()
+
+    async def _rest(self) -> None:
+        """Let others on the loop have their turn; meanwhile no other worker draws."""
+        first, self._resting = not self._resting, True
+        try:
+            await asyncio.sleep(0)
+        finally:
+            if first:
+                self._resting = False
 
     async def _wait(self, seconds: float | None) -> None:
         self._changed.clear()

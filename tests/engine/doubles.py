@@ -62,11 +62,12 @@ Behaviour = Callable[[Sent, int], Reply | BaseException]
 class Client:
     """The client port over a function; it counts overlap.
 
-    `latency` is seconds, or a function of the request.
+    `latency` is seconds, or a function of the request; a cancelled request takes `lingers` seconds to end.
     """
 
     behave: Behaviour = lambda sent, before: say("pos")
     latency: float | Callable[[Sent], float] = 1.0
+    lingers: float = 0.0
     dialects: tuple[Dialect, ...] = MODES[:1]
     identity: str = field(default_factory=lambda: f"double-{next(_numbers)}")
     account: str = "account"
@@ -94,6 +95,7 @@ class Client:
             await asyncio.sleep(self.latency(sent) if callable(self.latency) else self.latency)
         except asyncio.CancelledError:
             self.cancelled += 1
+            await asyncio.sleep(self.lingers)
             raise
         finally:
             self.in_flight -= 1
@@ -130,7 +132,7 @@ class Part:
         """One result a row."""
         values = [None if outcome is None else outcome.result for outcome in self.outcomes]
         failures = self.plan.failures
-        found = self.plan.scatter(values, unplanned=lambda row: failures.get(row), outside=None)
+        found = self.plan.scatter(values, unplanned=failures.get, outside=None)
         return [self.run.missing if result is None else result for result in found]
 
     @property
@@ -159,7 +161,7 @@ def new_run(rows: int | None = None) -> Run:
     return Run(Metrics(model="m", price=Price(None, "m")), clock=asyncio.get_running_loop().time, rows=rows)
 
 
-def part_of(
+def part_of(  # noqa: PLR0913 - one argument a part that is put together
     rows: Sequence[object],
     client: Client,
     *,
