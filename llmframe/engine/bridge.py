@@ -21,8 +21,9 @@ T = TypeVar("T")
 GRACE_SECONDS: Final = 10.0
 """Seconds that an interrupted run has to cancel its requests and keep what came back."""
 
-KERNEL_LOOK_SECONDS: Final = 0.2
-"""Seconds after which a kernel's waiting loop looks whether the stop button was pressed."""
+LOOK_SECONDS: Final = 0.2
+"""Seconds after which a waiting caller looks whether it was interrupted. polars has the system restart waits for a lock
+after Ctrl-C, so one without an end would never hear of it; the same goes for a kernel's loop, see `arun`."""
 
 Post = Callable[[Callable[[], None]], None]
 """Hands a call over to the caller's thread."""
@@ -100,7 +101,10 @@ def run(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[
     _submit(make(inbox.put), inbox.put)
     try:
         while True:
-            item = inbox.get()
+            try:
+                item = inbox.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                continue
             if isinstance(item, asyncio.Task):
                 ended = cast("asyncio.Task[T]", item)
                 break
@@ -125,7 +129,7 @@ async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Cal
     _submit(make(lambda call: _call_on(here, call)), finish)
     # A kernel's stop button only queues its cancelling (tornado's `add_callback` on the running loop wakes nobody):
     # a cell that waits for a bare future would go on for ever.
-    look = KERNEL_LOOK_SECONDS if in_kernel() else None
+    look = LOOK_SECONDS if in_kernel() else None
     try:
         while not ended.done():
             await asyncio.wait([ended], timeout=look)
