@@ -12,6 +12,7 @@ A failed row is not an exception but a value in the error column: null, or `"<ki
 from __future__ import annotations
 
 import difflib
+import functools
 from collections.abc import Iterable
 from typing import Literal, get_args
 
@@ -73,8 +74,12 @@ class RowError(LlmframeError):
 
     def __init__(self, message: str, *, kind: ErrorKind, frame: object = None) -> None:
         super().__init__(message)
-        self.kind = kind
+        self.kind: ErrorKind = kind
         self.frame = frame
+
+    def __reduce__(self) -> tuple[functools.partial[RowError], tuple[str]]:
+        """For pickle, which calls without keywords: pools and Ray send exceptions home."""
+        return functools.partial(RowError, kind=self.kind, frame=self.frame), (str(self),)
 
 
 class LlmframeWarning(UserWarning):

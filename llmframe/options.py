@@ -134,7 +134,7 @@ def resolve_options(said: Mapping[str, object]) -> SendOptions:
     """
     values: dict[str, object] = {}
     params: dict[str, object] = {}
-    for layer in (_from_environment(), _process_default, _scope.get(), said):
+    for layer in (_from_environment(), _process_default, *_scopes.get()[-1:], said):
         for name, value in layer.items():
             if value is UNSET:
                 continue
@@ -149,25 +149,29 @@ def resolve_options(said: Mapping[str, object]) -> SendOptions:
 class Scope:
     """What `use()` returns: as it stands the process default is set; under `with`, only the block's."""
 
-    __slots__ = ("_before", "_said", "_token")
+    __slots__ = ("_before", "_said", "_set")
 
-    def __init__(self, said: Mapping[str, object], before: Mapping[str, object]) -> None:
+    def __init__(
+        self, said: Mapping[str, object], *, before: Mapping[str, object], after: Mapping[str, object]
+    ) -> None:
         self._said, self._before = said, before
-        self._token: contextvars.Token[Mapping[str, object]] | None = None
+        self._set: Mapping[str, object] | None = after
 
     def __enter__(self) -> Self:
         """Turn the process default that `use()` set into one of this block (and this context) alone."""
-        _set_default(self._before)
-        self._token = _scope.set(_merged(_scope.get(), self._said))
+        if self._set is not None:  # what was said since then stays
+            kept = {name: value for name, value in _process_default.items() if value is not self._set.get(name, UNSET)}
+            _set_default({**self._before, **kept})
+            self._set = None
+        scopes = _scopes.get()
+        _scopes.set((*scopes, _merged(scopes[-1] if scopes else {}, self._said)))
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         """End the block's options."""
-        if self._token is not None:
-            _scope.reset(self._token)
-            self._token = None
+        _scopes.set(_scopes.get()[:-1])
 
     def __repr__(self) -> str:
         """The names that were said, without their values: a key may be among them."""
@@ -227,7 +231,7 @@ max_attempts, reask, budget, cache, output_mode
     merged = _merged(before, said)
     resolve_options(merged)
     _set_default(merged)
-    return Scope(said, before)
+    return Scope(said, before=before, after=merged)
 
 
 PROVIDER_WORDS: Final = frozenset(
@@ -248,7 +252,9 @@ def refuse_unknown(unknown: Mapping[str, object], known: tuple[str, ...], *, ver
 
 
 _process_default: Mapping[str, object] = {}
-_scope: contextvars.ContextVar[Mapping[str, object]] = contextvars.ContextVar("llmframe_options", default={})  # noqa: B039 - never changed in place
+_scopes: contextvars.ContextVar[tuple[Mapping[str, object], ...]] = contextvars.ContextVar(
+    "llmframe_options", default=()
+)
 
 
 def _set_default(values: Mapping[str, object]) -> None:

@@ -6,6 +6,7 @@ import html
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from decimal import Decimal
 from typing import Final, Literal
 
 RunState = Literal["running", "done", "stopped", "interrupted"]
@@ -207,7 +208,8 @@ def dollars(usd: float | None) -> str:
     """`"$0.0123"`, or `"unknown"`."""
     if usd is None:
         return "unknown (no price for this model)"
-    return f"${usd:,.2f}" if usd >= 1 or usd == 0 else f"${usd:.4g}"
+    short = Decimal(f"{usd:.4g}")
+    return f"${usd:,.2f}" if short >= 1 or usd == 0 else f"${short:f}"
 
 
 def failure_counts(failed: Mapping[str, int], rows: int) -> str:

@@ -1,0 +1,260 @@
+"""Who decides a sending option, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+import threading
+from contextvars import copy_context
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import llmframe
+from llmframe.errors import UsageError
+from llmframe.options import DEFAULT_CONCURRENCY, SENDING_OPTIONS, UNSET, SendOptions, refuse_unknown, resolve_options
+
+LAYERS = ("environment", "use", "scope", "call")
+
+
+def test_the_defaults_are_as_documented():
+    options = resolve_options({})
+    assert options == SendOptions()
+    assert (options.model, options.base_url, options.api_key, options.client) == (None, None, None, None)
+    assert (options.timeout, options.max_attempts, options.reask) == (60.0, 5, 1)
+    assert (options.max_concurrency, options.requests_per_minute) == (DEFAULT_CONCURRENCY, None)
+    assert (options.cache, options.output_mode, options.params) == (True, "auto", {})
+
+
+@pytest.mark.parametrize("said", [LAYERS[:count] for count in range(1, 5)], ids=lambda said: said[-1])
+def test_the_call_decides_over_the_scope_over_use_over_the_environment(
+    said: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+):
+    if "environment" in said:
+        monkeypatch.setenv("LLMFRAME_MODEL", "environment")
+    if "use" in said:
+        llmframe.use(model="use")
+    call = {"model": "call"} if "call" in said else {}
+    if "scope" in said:
+        with llmframe.use(model="scope"):
+            assert resolve_options(call).model == said[-1]
+    else:
+        assert resolve_options(call).model == said[-1]
+
+
+def test_params_are_merged_key_by_key_along_the_same_order(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LLMFRAME_PARAMS", '{"a": "environment", "b": "environment", "c": "environment", "d": 0}')
+    llmframe.use(params={"b": "use", "c": "use"})
+    llmframe.use(params={"d": "use"})
+    with llmframe.use(params={"c": "scope"}):
+        options = resolve_options({"params": {"d": "call"}})
+    assert options.params == {"a": "environment", "b": "use", "c": "scope", "d": "call"}
+
+
+def test_none_says_something_and_unset_says_nothing():
+    llmframe.use(requests_per_minute=60)
+    assert resolve_options({"requests_per_minute": UNSET}).requests_per_minute == 60
+    assert resolve_options({"requests_per_minute": None}).requests_per_minute is None
+    assert repr(UNSET) == "UNSET"
+
+
+def test_use_adds_to_what_was_said_before_and_stays():
+    llmframe.use(model="m")
+    llmframe.use(timeout=5)
+    options = resolve_options({})
+    assert (options.model, options.timeout) == ("m", 5)
+
+
+def test_under_with_only_the_block_is_changed():
+    llmframe.use(model="outside", timeout=5)
+    with llmframe.use(model="inside"):
+        assert (resolve_options({}).model, resolve_options({}).timeout) == ("inside", 5)
+        with llmframe.use(timeout=7):
+            assert (resolve_options({}).model, resolve_options({}).timeout) == ("inside", 7)
+        assert resolve_options({}).timeout == 5
+    assert resolve_options({}).model == "outside"
+
+
+def test_a_block_ends_with_an_exception_too():
+    with pytest.raises(KeyError), llmframe.use(model="inside"):
+        raise KeyError
+    assert resolve_options({}).model is None
+
+
+def test_a_scope_can_be_entered_again_and_within_itself():
+    scope = llmframe.use(model="inside")
+    with scope:
+        pass
+    assert resolve_options({}).model is None
+    llmframe.use(timeout=5)
+    with scope:
+        with scope:
+            assert resolve_options({}).model == "inside"
+        assert resolve_options({}).model == "inside"
+        assert resolve_options({}).timeout == 5
+    assert (resolve_options({}).model, resolve_options({}).timeout) == (None, 5)
+
+
+def test_what_was_said_after_a_scope_was_made_stays():
+    scope = llmframe.use(model="inside")
+    llmframe.use(timeout=5)
+    with scope:
+        pass
+    assert resolve_options({}).timeout == 5
+
+
+def test_a_block_holds_in_its_own_context_alone():
+    seen: list[str | None] = []
+
+    def look() -> None:
+        seen.append(resolve_options({}).model)
+
+    with llmframe.use(model="inside"):
+        other = threading.Thread(target=look)
+        other.start()
+        other.join()
+        carried = threading.Thread(target=copy_context().run, args=(look,))
+        carried.start()
+        carried.join()
+    assert seen == [None, "inside"]
+
+
+def test_one_scope_serves_several_threads_at_once():
+    scope = llmframe.use(model="inside")
+    with scope:
+        pass
+    barrier = threading.Barrier(2)
+    seen: list[tuple[str | None, str | None]] = []
+
+    def work() -> None:
+        with scope:
+            barrier.wait(timeout=10)
+            inside = resolve_options({}).model
+            barrier.wait(timeout=10)
+        seen.append((inside, resolve_options({}).model))
+
+    threads = [threading.Thread(target=work) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert seen == [("inside", None)] * 2
+
+
+def test_the_process_default_holds_in_other_threads():
+    llmframe.use(model="m")
+    seen: list[str | None] = []
+    thread = threading.Thread(target=lambda: seen.append(resolve_options({}).model))
+    thread.start()
+    thread.join()
+    assert seen == ["m"]
+
+
+def test_a_refused_value_changes_nothing():
+    llmframe.use(timeout=5)
+    with pytest.raises(UsageError):
+        llmframe.use(timeout=-1, model="m")
+    assert (resolve_options({}).timeout, resolve_options({}).model) == (5, None)
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "message"),
+    [
+        ("model", 4, "`model` must be text, got int"),
+        ("base_url", b"http://x", "`base_url` must be text, got bytes"),
+        ("api_key", ["sk-secret"], "`api_key` must be text, got list"),
+        ("params", "hot", "`params` must be a dict such as {'temperature': 0}, got str"),
+        ("params", None, "`params` must be a dict such as {'temperature': 0}, got NoneType"),
+        ("max_concurrency", 0, "`max_concurrency` must be a whole number of at least 1, got 0"),
+        ("max_concurrency", 2.0, "`max_concurrency` must be a whole number of at least 1, got 2.0"),
+        ("max_concurrency", True, "`max_concurrency` must be a whole number of at least 1, got True"),
+        ("max_attempts", 0, "`max_attempts` must be a whole number of at least 1, got 0"),
+        ("reask", -1, "`reask` must be a whole number of at least 0, got -1"),
+        ("timeout", 0, "`timeout` must be a number above 0, got 0"),
+        ("timeout", float("nan"), "`timeout` must be a number above 0, got nan"),
+        ("timeout", float("inf"), "`timeout` must be a number above 0, got inf"),
+        ("timeout", None, "`timeout` must be a number above 0, got None"),
+        ("requests_per_minute", -5, "`requests_per_minute` must be a number above 0, got -5"),
+        ("requests_per_minute", "500", "`requests_per_minute` must be a number above 0, got '500'"),
+        ("tokens_per_minute", 9, "`tokens_per_minute` isn't available in this version"),
+        ("budget", 1.0, "`budget` isn't available in this version"),
+        ("cache", "folder", "`cache` must be True, False or 'refresh', got 'folder'"),
+        ("cache", None, "`cache` must be True, False or 'refresh', got None"),
+        ("output_mode", "tool", "`output_mode` must be one of 'auto', 'json_schema', 'tools', 'json', got 'tool'"),
+    ],
+)
+def test_a_value_that_can_not_work_is_refused_by_name(name: str, value: object, message: str):
+    with pytest.raises(UsageError) as caught:
+        resolve_options({name: value})
+    assert str(caught.value).startswith(message)
+    assert "secret" not in str(caught.value)
+
+
+def test_a_misspelt_output_mode_names_the_near_one():
+    with pytest.raises(UsageError, match="did you mean 'tools'"):
+        resolve_options({"output_mode": "tool"})
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("model", "openai/gpt-4o-mini", "openai/gpt-4o-mini"),
+        ("base_url", "http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
+        ("api_key", "sk-1", "sk-1"),
+        ("params", '{"seed": 3}', {"seed": 3}),
+        ("max_concurrency", "4", 4),
+        ("requests_per_minute", "0.5", 0.5),
+        ("timeout", "2.5", 2.5),
+        ("max_attempts", "2", 2),
+        ("reask", "0", 0),
+        ("cache", "false", False),
+        ("cache", "1", True),
+        ("cache", "refresh", "refresh"),
+        ("output_mode", "json", "json"),
+    ],
+)
+def test_the_environment_is_read_as_its_options(name: str, text: str, value: object, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(f"LLMFRAME_{name.upper()}", text)
+    assert getattr(resolve_options({}), name) == value
+
+
+@pytest.mark.parametrize(
+    ("name", "text"), [("timeout", "soon"), ("params", "{"), ("cache", "folder"), ("max_concurrency", "4.5")]
+)
+def test_an_environment_that_can_not_be_read_is_refused_without_its_value(
+    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setenv(f"LLMFRAME_{name.upper()}", text)
+    with pytest.raises(UsageError) as caught:
+        resolve_options({})
+    assert str(caught.value) == f"environment variable LLMFRAME_{name.upper()} can't be read as `{name}`"
+    assert caught.value.__cause__ is None
+
+
+def test_an_empty_environment_variable_says_nothing(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LLMFRAME_TIMEOUT", "")
+    assert resolve_options({}).timeout == 60
+
+
+@given(st.text(min_size=8))
+def test_no_repr_shows_a_key(key: str):
+    key = f"sk-{key}"
+    assert key not in repr(SendOptions(api_key=key))
+    scope = llmframe.use(api_key=key)
+    with scope:
+        pass
+    assert repr(scope) == "<llmframe options: api_key>"
+
+
+def test_a_providers_word_is_sent_to_params():
+    with pytest.raises(UsageError, match=r'`temperature` is a word of the provider: give it as params=\{"temp'):
+        llmframe.use(temperature=0)
+    with pytest.raises(UsageError, match=r'params=\{"extra_headers": \.\.\.\}'):
+        llmframe.use(extra_headers={"Authorization": "Bearer sk-secret"})
+
+
+def test_an_unknown_argument_names_the_near_one_and_all_there_are():
+    with pytest.raises(UsageError) as caught:
+        refuse_unknown({"modell": "m"}, SENDING_OPTIONS, verb="map")
+    text = str(caught.value)
+    assert text.startswith("`map` has no argument 'modell'; did you mean 'model'?")
+    assert text.endswith(", ".join(SENDING_OPTIONS))
