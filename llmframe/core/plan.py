@@ -37,7 +37,7 @@ class Plan:
 
     Nothing of a prompt is kept: a row costs 8 bytes and a distinct request its key, so that a million long rows
     fit. Rows that can't be asked have their failure in `failures`; `first_rows` has the first row of every request;
-    `rows_done` counts rows with an outcome.
+    `rows_done` counts rows with an outcome, and those that nobody asks for.
     """
 
     def __init__(
@@ -68,6 +68,7 @@ class Plan:
     def _draw_chunk(self, start: int, stop: int, known: dict[bytes, int]) -> list[Planned]:
         rows = [row for row in range(start, stop) if self._asked is None or self._asked[row]]
         if len(rows) < stop - start:
+            self.rows_done += stop - start - len(rows)
             for row in range(start, stop):
                 self.requests[row] = NOT_ASKED
             for row in rows:

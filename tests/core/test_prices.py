@@ -1,0 +1,70 @@
+"""Dollars for tokens, against hand computation."""
+
+from __future__ import annotations
+
+from decimal import Decimal
+
+import pytest
+from genai_prices import Usage as PricedUsage
+from genai_prices import calc_price
+from hypothesis import given
+from hypothesis import strategies as st
+
+from llmframe.core.outcome import Usage
+from llmframe.core.prices import EMBEDDED, Price
+
+TOKENS = st.integers(0, 2_000_000)
+
+
+def test_gpt_4o_mini_by_hand():
+    """Dollars a million: 0.15 in, 0.60 out, 0.075 for input that was read from the provider's cache."""
+    price = Price("openai", "gpt-4o-mini")
+    assert price.usd(Usage(1_000_000, 0, 0)) == pytest.approx(0.15)
+    assert price.usd(Usage(0, 1_000_000, 0)) == pytest.approx(0.60)
+    # 600·0.15 + 400·0.075 + 100·0.60 = 90 + 30 + 60 = 180 millionths
+    assert price.usd(Usage(1000, 100, 400)) == pytest.approx(0.000180)
+    assert price.known
+
+
+@given(TOKENS, TOKENS, st.floats(0, 1))
+def test_a_price_agrees_with_the_tables(into: int, out: int, hit: float):
+    cached = int(into * hit)
+    priced = PricedUsage(input_tokens=into, output_tokens=out, cache_read_tokens=cached)
+    expected = calc_price(priced, model_ref="gpt-4o-mini", provider_id="openai").total_price
+    assert Price("openai", "gpt-4o-mini").usd(Usage(into, out, cached)) == pytest.approx(float(expected), abs=1e-12)
+
+
+@pytest.mark.parametrize("tokens", [1000, 250_000])
+def test_a_price_with_tiers_is_looked_up_for_every_usage(tokens: int):
+    priced = PricedUsage(input_tokens=tokens, output_tokens=100, cache_read_tokens=0)
+    expected = calc_price(priced, model_ref="gemini-2.5-pro", provider_id="google").total_price
+    assert isinstance(expected, Decimal)
+    assert Price("google", "gemini-2.5-pro").usd(Usage(tokens, 100, 0)) == pytest.approx(float(expected))
+    assert Price("google", "gemini-2.5-pro").known
+
+
+def test_a_model_without_a_price_is_unknown_and_not_free():
+    price = Price(None, "a-model-of-nobody-1234")
+    assert not price.known
+    assert price.usd(Usage(1, 1, 0)) is None
+
+
+@pytest.mark.parametrize("provider", ["nobody", "openai"])
+def test_an_unknown_provider_or_model_is_unknown(provider: str):
+    assert Price(provider, "a-model-of-nobody-1234").usd(Usage(1, 1, 0)) is None
+
+
+@pytest.mark.parametrize("usage", [Usage(), Usage(5, None, 0), Usage(None, 5, 0)])
+def test_unknown_usage_has_an_unknown_price(usage: Usage):
+    assert Price("openai", "gpt-4o-mini").usd(usage) is None
+    assert Price(EMBEDDED, "smollm2-135m").usd(usage) is None
+
+
+def test_a_model_in_this_process_costs_nothing():
+    price = Price(EMBEDDED, "smollm2-135m")
+    assert price.known
+    assert price.usd(Usage(1_000_000, 1_000_000, 0)) == 0.0
+
+
+def test_a_provider_that_tells_no_cached_part_is_charged_in_full():
+    assert Price("openai", "gpt-4o-mini").usd(Usage(1_000_000, 0, None)) == pytest.approx(0.15)
