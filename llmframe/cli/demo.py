@@ -8,7 +8,7 @@ from typing import Annotated, Final, Literal
 import typer
 from pydantic import BaseModel
 from rich.console import Console
-from rich.table import Table
+from rich.table import Column, Table
 
 from llmframe import datasets
 from llmframe.api.runs import last_run
@@ -19,7 +19,7 @@ DEFAULT_MODEL: Final = "local/smollm2-135m"
 SYSTEM: Final = "Decide whether the customer is happy (positive) or unhappy (negative)."
 TEMPLATE: Final = "{text}"
 HEAD_ROWS: Final = 8
-TEXT_CHARS: Final = 60
+TEXT_CHARS: Final = 200
 
 
 class Sentiment(BaseModel):
@@ -72,9 +72,7 @@ def accuracy_lines(labelled: list[dict[str, object]]) -> list[str]:
 
 
 def _head(labelled: list[dict[str, object]]) -> Table:
-    table = Table("text", "human", "label", "error")
+    table = Table(Column("text", no_wrap=True, overflow="ellipsis"), "human", "label", "error")
     for row in labelled[:HEAD_ROWS]:
-        text = str(row["text"])
-        shown = text if len(text) <= TEXT_CHARS else text[: TEXT_CHARS - 1] + "…"
-        table.add_row(shown, str(row["human"]), str(row["label"] or ""), str(row["error"] or ""))
+        table.add_row(str(row["text"])[:TEXT_CHARS], str(row["human"]), str(row["label"] or ""), str(row["error"] or ""))
     return table

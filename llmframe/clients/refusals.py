@@ -27,6 +27,7 @@ _SHAPE_PARAMS = ("response_format", "tools", "tool_choice", "functions", "output
 _SHAPE_CODES = frozenset({"invalid_json_schema", "invalid_function_parameters", "unsupported_response_format"})
 _TOKEN_NAMES = ("max_tokens", "max_completion_tokens")
 _STEP_STATUS = frozenset({400, 404, 415, 422, 501})
+_NOT_FOUND = 404  # without a word on the form it's the model or the address, for all rows
 
 
 def transient(error: RequestError) -> bool:
@@ -87,7 +88,7 @@ def _speaks_of_shape(error: RequestError) -> bool:
         return False
     if _names_shape(error.param) or error.code in _SHAPE_CODES:
         return True
-    return error.param is None and error.code is None
+    return error.param is None and error.code is None and error.status != _NOT_FOUND
 
 
 def _names_shape(param: str | None) -> bool:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Hashable
+import contextlib
+from collections.abc import Awaitable, Callable, Hashable, Iterator
 from typing import Final
 
 from llmframe.clients.base import Client, Dialect, RequestError
@@ -19,9 +20,9 @@ _remembered: dict[Hashable, Dialect] = {}
 class Negotiation:
     """The dialect of one run's requests.
 
-    A refusal that may concern the form of the request (and no answer has come yet) is tried in the other
-    dialects with that same row; the first that the server takes holds for the run, and for later runs of the
-    process against the same endpoint and model.
+    A refusal that may concern the form of the request waits for the requests in flight: an answer to one of them
+    makes it the row's own fault. When none comes, it is tried in the other dialects with that same row; the first
+    that the server takes holds for the run, and for later runs of the process against the same endpoint and model.
     """
 
     def __init__(self, client: Client, *, note: Callable[[str], None]) -> None:
@@ -31,10 +32,26 @@ class Negotiation:
         self._settled = False
         self._probes = 0
         self._lock = asyncio.Lock()
+        self._open = 0
+        self._known = asyncio.Event()
+
+    @contextlib.contextmanager
+    def asking(self) -> Iterator[None]:
+        """While a request is under way whose answer would settle the dialect."""
+        self._open += 1
+        self._known.clear()
+        try:
+            yield
+        finally:
+            self._open -= 1
+            if not self._open:
+                self._known.set()
 
     def settle(self, used: Dialect) -> None:
         """An answer came to a request in `used`: from now on refusals are the rows' own."""
-        self._settled = self._settled or used == self.dialect
+        if used == self.dialect:
+            self._settled = True
+            self._known.set()
 
     async def refused(
         self, error: RequestError, used: Dialect, ask: Callable[[Dialect], Awaitable[Reply]]
@@ -45,6 +62,8 @@ class Negotiation:
         """
         if not next_dialects(used, error, self._client.dialects):
             return None
+        while not self._settled and self._open:
+            await self._known.wait()
         async with self._lock:
             if used == self.dialect:
                 return await self._probe(error, used, ask)

@@ -147,7 +147,8 @@ class Runner:
     async def _ask(self, job: Job) -> Reply:
         used = self._talk.dialect
         try:
-            reply = await self._attempt(job, used)
+            with self._talk.asking():
+                reply = await self._attempt(job, used)
         except RequestError as error:
             if job.joined:
                 raise
