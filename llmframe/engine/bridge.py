@@ -10,8 +10,9 @@ import sys
 import threading
 import warnings
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from importlib import metadata, util
-from typing import Any, Final, TypeVar, cast
+from typing import Any, Final, Generic, TypeVar
 
 from llmframe.engine.progress import in_kernel
 from llmframe.errors import LlmframeWarning, UsageError
@@ -97,23 +98,22 @@ def run(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[
             f"`{verb}` was called inside llmframe's own event loop; use `await llmframe.a{verb}(...)` there"
         )
     _warn_if_blocking(verb)
-    inbox: queue.SimpleQueue[Callable[[], None] | asyncio.Task[T]] = queue.SimpleQueue()
-    _submit(make(inbox.put), inbox.put)
+    inbox: queue.SimpleQueue[Callable[[], None] | _Ended[T]] = queue.SimpleQueue()
     try:
+        _submit(make(inbox.put), lambda task: inbox.put(_Ended(task)))
         while True:
             try:
                 item = inbox.get(timeout=LOOK_SECONDS)
             except queue.Empty:
                 continue
-            if isinstance(item, asyncio.Task):
-                ended = cast("asyncio.Task[T]", item)
+            if not callable(item):
                 break
             item()
     except BaseException:
         interrupt()
         _wait_quietly(inbox)
         raise
-    return ended.result()
+    return item.task.result()
 
 
 async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[], None]) -> T:
@@ -137,6 +137,8 @@ async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Cal
     except asyncio.CancelledError:
         interrupt()
         await asyncio.wait([ended], timeout=GRACE_SECONDS)
+        if ended.done():
+            _Ended(ended.result()).hush()
         raise
 
 
@@ -159,8 +161,7 @@ def run_here(make: Callable[[], Coroutine[Any, Any, T]], *, interrupt: Callable[
     except KeyboardInterrupt:
         interrupt()
         loop.run_until_complete(asyncio.wait([task], timeout=GRACE_SECONDS))
-        if task.done() and not task.cancelled():
-            task.exception()
+        _Ended(task).hush()
         raise
 
 
@@ -173,16 +174,27 @@ def _submit(work: Coroutine[Any, Any, T], ended: Callable[[asyncio.Task[T]], Non
     loop.call_soon_threadsafe(start)
 
 
-def _wait_quietly(inbox: queue.SimpleQueue[Callable[[], None] | asyncio.Task[Any]]) -> None:
+@dataclass(frozen=True, slots=True)
+class _Ended(Generic[T]):
+    """The end of a coroutine among posted calls: a type of its own, because nesting a loop patches `asyncio.Task`."""
+
+    task: asyncio.Task[T]
+
+    def hush(self) -> None:
+        """Take notice of its exception, which an interrupt makes unimportant."""
+        if self.task.done() and not self.task.cancelled():
+            self.task.exception()
+
+
+def _wait_quietly(inbox: queue.SimpleQueue[Callable[[], None] | _Ended[T]]) -> None:
     """Wait for the end of an interrupted coroutine, without showing progress any more."""
     while True:
         try:
             item = inbox.get(timeout=GRACE_SECONDS)
         except queue.Empty:
             return
-        if isinstance(item, asyncio.Task):
-            if not item.cancelled():
-                item.exception()
+        if not callable(item):
+            item.hush()
             return
 
 
