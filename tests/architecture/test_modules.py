@@ -15,9 +15,6 @@ TESTED_ELSEWHERE = {
     # ports: what keeps them is tested
     "clients/base.py": "clients/test_client_contract.py",
     "frames/base.py": "contracts/test_frames.py",
-    # values without behaviour: what is made of them is tested
-    "core/columns.py": "core/test_fields.py",
-    "core/outcome.py": "engine/test_resolve.py",
     # parts of the verbs: tested as what a user calls, on every kind of frame
     "__init__.py": "architecture/test_public.py",
     "accessor.py": "architecture/test_public.py",
