@@ -66,7 +66,8 @@ class LoopThread:
 
 
 _thread = LoopThread()
-os.register_at_fork(after_in_child=lambda: globals().update(_thread=LoopThread()))
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=lambda: globals().update(_thread=LoopThread()))
 
 
 def private_loop() -> asyncio.AbstractEventLoop:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import signal
 import socket
 import threading
@@ -13,6 +14,21 @@ from llmframe.engine.run import Run
 
 _watched: weakref.WeakSet[Run] = weakref.WeakSet()
 _pair: tuple[socket.socket, socket.socket] | None = None
+
+
+def _forget() -> None:
+    """In a forked process: the socket is the parent's, who would take this process's signals for its own."""
+    global _pair  # noqa: PLW0603 - as in `watch`
+    _watched.clear()
+    if _pair is not None and threading.current_thread() is threading.main_thread():
+        fd = signal.set_wakeup_fd(-1)
+        if fd not in (-1, _pair[1].fileno()):
+            signal.set_wakeup_fd(fd, warn_on_full_buffer=False)
+    _pair = None
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forget)
 
 
 def watch(run: Run) -> None:
