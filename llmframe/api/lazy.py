@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from llmframe.api.arguments import Arguments
 from llmframe.api.eager import Part
+from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of_parts
 from llmframe.api.layout import Layout
 from llmframe.api.prepared import Asking, Prepared, asking
@@ -15,7 +16,7 @@ from llmframe.api.runs import STALE_SECONDS, new_run, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.engine import bridge
 from llmframe.engine.interrupts import watch
-from llmframe.engine.progress import listener
+from llmframe.engine.progress import Progress, listener
 from llmframe.errors import UsageError
 from llmframe.frames.base import Frame
 
@@ -32,7 +33,8 @@ class LazyRun:
         self._layout = Layout(schema=ask.schema, meta=ask.layout.meta)
         self._run = new_run(model=client.model, provider=client.provider, rows=None)
         self._store = store_of_parts(ask.arguments.sending.cache)
-        self._show, _ = listener(ask.arguments.progress)  # nobody knows which part is the query's last
+        show, _ = listener(ask.arguments.progress)  # nobody knows which part is the query's last
+        self._show = None if show is None else _one_at_a_time(show)
         self._lock = threading.Lock()
         self._warned = False
         watch(self._run)
@@ -81,6 +83,8 @@ def run_expression(native: pl.Expr, arguments: Arguments) -> pl.Expr:
 
     _refuse_eager_options(arguments)
     ask = asking(arguments, struct=True)
+    # a wrong answer is told now; the template waits for its columns' names
+    examples_of(arguments.examples, ask.schema, template=arguments.prompt_template, series=True)
     return map_expression(
         native,
         LazyRun(ask, verb="map"),
@@ -88,6 +92,17 @@ def run_expression(native: pl.Expr, arguments: Arguments) -> pl.Expr:
         name=arguments.prefix + (arguments.into or "llm"),
         where=arguments.where,
     )
+
+
+def _one_at_a_time(show: Callable[[Progress], None]) -> Callable[[Progress], None]:
+    """`show` for parts that report from threads of their own: there is one bar."""
+    lock = threading.Lock()
+
+    def alone(progress: Progress) -> None:
+        with lock:
+            show(progress)
+
+    return alone
 
 
 def _refuse_eager_options(arguments: Arguments) -> None:

@@ -10,11 +10,12 @@ import polars as pl
 from llmframe.core.columns import Column, ColumnType
 from llmframe.errors import UsageError
 from llmframe.frames.base import Frame
+from llmframe.frames.masks import not_boolean
 from llmframe.frames.polars import PolarsFrame, PolarsSeries, dtype, struct_dtype, struct_series
 
-INPUT: Final = "__llmframe_input"
 ASKED: Final = "__llmframe_asked"
 ANSWERS: Final = "__llmframe_answers"
+HELD: Final = "__llmframe_held"
 
 Answerer = Callable[[Frame, list[bool] | None], Sequence[Column]]
 """Rows, and which of them are asked, to new columns; called from threads of polars, several at once."""
@@ -25,27 +26,34 @@ def column_names(frame: pl.LazyFrame) -> list[str]:
     return frame.collect_schema().names()
 
 
-def map_expression(
-    expression: pl.Expr, answer: Answerer, parts: Sequence[tuple[str, ColumnType]], *, name: str, where: object
+def map_expression(  # noqa: PLR0913 - the facts of one expression
+    expression: pl.Expr,
+    answer: Answerer,
+    parts: Sequence[tuple[str, ColumnType]],
+    *,
+    name: str,
+    where: object,
+    first: Sequence[pl.Expr] = (),
 ) -> pl.Expr:
     """An expression of one Struct named `name` with `parts` as fields, over the rows of `expression`.
 
-    Its dtype is given, so polars never calls `answer` to learn it; rows that the query drops are never asked.
+    Its dtype is given, so polars never calls `answer` to learn it; rows that the query drops are never asked. What
+    fails in `first`, looked at under `where` only, fails before its rows are asked.
     """
     asked = _condition(where)
-    packed = [expression.alias(INPUT)] if asked is None else [expression.alias(INPUT), asked.alias(ASKED)]
-    source = expression if asked is None else pl.struct(packed)
+    # the expression keeps its own name, for the template may say it
+    source = expression if asked is None else pl.struct(expression, asked.alias(ASKED), *first)
+    struct = struct_dtype(parts)
 
     def answer_batch(batch: pl.Series) -> pl.Series:
-        rows, mask = batch, None
-        if asked is not None:
-            rows = batch.struct.field(INPUT)
-            mask = batch.struct.field(ASKED).fill_null(value=False).to_list()
-        frame: Frame = PolarsFrame(rows.struct.unnest()) if isinstance(rows.dtype, pl.Struct) else PolarsSeries(rows)
-        return struct_series(name, answer(frame, mask))
+        if asked is None:
+            return struct_series(name, answer(_wrapped(batch), None))
+        fields = batch.struct.unnest()
+        mask = _mask(fields[ASKED])
+        answers = struct_series(name, answer(_wrapped(fields.to_series(0)), mask.to_list()))
+        return pl.select(pl.when(mask).then(answers).cast(struct).alias(name)).to_series()
 
-    answered = source.map_batches(answer_batch, return_dtype=struct_dtype(parts), is_elementwise=True)
-    return answered.alias(name)
+    return source.map_batches(answer_batch, return_dtype=struct, is_elementwise=True).alias(name)
 
 
 def map_lazy(  # noqa: PLR0913 - the facts of one lazy map
@@ -69,18 +77,33 @@ def map_lazy(  # noqa: PLR0913 - the facts of one lazy map
     keep
         Under `where`, rows that aren't asked keep what an overwritten column holds.
     """
-    condition = cast("Callable[[pl.LazyFrame], object]", where)(frame) if callable(where) else where
-    expression = map_expression(pl.struct(used), answer, parts, name=ANSWERS, where=condition)
+    asked = _condition(cast("Callable[[pl.LazyFrame], object]", where)(frame) if callable(where) else where)
     existing = column_names(frame)
-    columns: list[pl.Expr] = []
     fields = [(None, struct_dtype(parts))] if len(names) == 1 < len(parts) else [(n, dtype(t)) for n, t in parts]
+    columns: list[pl.Expr] = []
+    held: list[pl.Expr] = []
     for name, (field, type_) in zip(names, fields, strict=True):
         answers = pl.col(ANSWERS) if field is None else pl.col(ANSWERS).struct.field(field)
-        asked = _condition(condition)
         if asked is not None and keep and name in existing:
-            answers = pl.when(asked.fill_null(value=False)).then(answers).otherwise(pl.col(name).cast(type_))
+            yes = asked.fill_null(value=False)
+            old = pl.when(~yes).then(pl.col(name)).cast(type_)
+            held.append(old.alias(f"{HELD}_{name}"))
+            answers = pl.when(yes).then(answers).otherwise(old)
         columns.append(answers.alias(name))
+    # a literal prompt uses no column, but there is one answer a row
+    source = pl.struct(used or existing[:1])
+    expression = map_expression(source, answer, parts, name=ANSWERS, where=asked, first=held)
     return frame.with_columns(expression).with_columns(columns).drop(ANSWERS)
+
+
+def _wrapped(rows: pl.Series) -> Frame:
+    return PolarsFrame(rows.struct.unnest()) if isinstance(rows.dtype, pl.Struct) else PolarsSeries(rows)
+
+
+def _mask(asked: pl.Series) -> pl.Series:
+    if not isinstance(asked.dtype, pl.Boolean | pl.Null):
+        raise not_boolean(pl.col(ASKED), str(asked.dtype))
+    return asked.cast(pl.Boolean).fill_null(value=False)
 
 
 def _condition(where: Any) -> pl.Expr | None:

@@ -4,43 +4,18 @@ from __future__ import annotations
 
 import threading
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 import pytest
-from pydantic import BaseModel
 
 import llmframe
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.testing import Provider, Status
+from tests.contracts.queries import DTYPES, ROWS, VERBS, Verdict, as_expression, as_map, lazy
 
 
-class Verdict(BaseModel):
-    id: str
-    label: Literal["pos", "neg"]
-
-
-ROWS = [f"row-{number}" for number in range(6)]
-DTYPES = {"id": pl.String, "label": pl.Enum(["pos", "neg"]), "error": pl.String}
-
-
-def lazy(**columns: list[Any]) -> pl.LazyFrame:
-    return pl.LazyFrame({"t": ROWS, "n": list(range(6)), **columns})
-
-
-def as_map(frame: pl.LazyFrame, provider: Provider, **options: Any) -> pl.LazyFrame:
-    return frame.llm.map("J {t}", schema=Verdict, client=provider, **options)
-
-
-def as_expression(frame: pl.LazyFrame, provider: Provider, **options: Any) -> pl.LazyFrame:
-    return frame.with_columns(pl.struct("t").llm.map("J {t}", schema=Verdict, client=provider, **options)).unnest("llm")
-
-
-@pytest.fixture(params=[as_map, as_expression])
-def verb(request: pytest.FixtureRequest) -> Any:
-    return request.param
-
-
+@VERBS
 def test_the_schema_is_known_without_a_request(verb: Any, provider: Provider):
     query = verb(lazy(), provider)
     assert dict(query.collect_schema()) == {"t": pl.String, "n": pl.Int64, **DTYPES}
@@ -49,6 +24,7 @@ def test_the_schema_is_known_without_a_request(verb: Any, provider: Provider):
     assert provider.requests == 0
 
 
+@VERBS
 def test_a_collected_query_is_what_the_eager_map_gives(verb: Any, provider: Provider):
     out = verb(lazy(), provider).collect()
     assert out["id"].to_list() == ROWS
@@ -58,6 +34,7 @@ def test_a_collected_query_is_what_the_eager_map_gives(verb: Any, provider: Prov
     assert provider.requests == 6
 
 
+@VERBS
 @pytest.mark.parametrize("engine", ["in-memory", "streaming"])
 def test_only_rows_that_survive_a_later_filter_are_asked(verb: Any, provider: Provider, engine: Any):
     out = verb(lazy(), provider).filter(pl.col("n") > 3).collect(engine=engine)
@@ -65,6 +42,7 @@ def test_only_rows_that_survive_a_later_filter_are_asked(verb: Any, provider: Pr
     assert provider.requests == 2
 
 
+@VERBS
 def test_only_the_head_is_asked(verb: Any, provider: Provider):
     out = verb(lazy(), provider).head(2).collect()
     assert out["id"].to_list() == ["row-0", "row-1"]
@@ -91,6 +69,7 @@ def test_an_expression_in_two_columns_asks_once(provider: Provider, *, cache: bo
     assert provider.requests == 6
 
 
+@VERBS
 @pytest.mark.parametrize("cache", [True, False, "refresh"])
 def test_collected_twice_a_query_costs_once(verb: Any, provider: Provider, cache: Any):
     query = verb(lazy(), provider, cache=cache)
@@ -125,42 +104,13 @@ def test_an_expression_works_on_eager_frames_too(provider: Provider):
     assert sorted(provider.prompts) == [f"{number}: row-{number}" for number in range(6)]
 
 
-def test_where_keeps_rows_from_being_asked(verb: Any, provider: Provider):
-    out = verb(lazy(), provider, where=pl.col("n").is_in([1, 2])).collect()
-    assert out["id"].to_list() == [None, "row-1", "row-2", None, None, None]
-    assert out["error"].to_list() == [None] * 6
-    assert provider.requests == 2
-
-
-def test_null_in_where_is_no(verb: Any, provider: Provider):
-    frame = lazy(w=[True, None, False, None, True, None])
-    assert verb(frame, provider, where=pl.col("w")).collect()["id"].to_list()[:5] == [
-        "row-0",
-        None,
-        None,
-        None,
-        "row-4",
-    ]
-    assert provider.requests == 2
-
-
-def test_where_may_be_a_function_of_the_query(provider: Provider):
-    out = as_map(lazy(), provider, where=lambda frame: pl.col(frame.collect_schema().names()[1]) == 5).collect()
-    assert out["id"].to_list() == [None] * 5 + ["row-5"]
-    with pytest.raises(UsageError, match="polars expression, got list"):
-        as_map(lazy(), provider, where=[True] * 6)
-
-
-def test_overwriting_under_where_keeps_the_other_rows(provider: Provider):
-    frame = lazy(label=["pos"] * 6, error=["old"] * 6, id=["kept"] * 6)
-    with pytest.raises(UsageError, match="overwrite=True"):
-        as_map(frame, provider)
-    query = as_map(frame, provider, where=pl.col("n") == 2, overwrite=True)
-    assert query.collect_schema().names() == ["t", "n", "label", "error", "id"]
-    out = query.collect()
-    assert out["id"].to_list() == ["kept", "kept", "row-2", "kept", "kept", "kept"]
-    assert out["error"].to_list() == ["old", "old", None, "old", "old", "old"]
-    assert out.schema["label"] == DTYPES["label"]
+def test_only_what_is_kept_has_to_fit(provider: Provider):
+    frame = lazy(label=["pos", "neg", "mixed", "pos", "pos", "pos"])
+    out = as_map(frame, provider, where=pl.col("n") == 2, overwrite=True).collect()
+    assert out["label"].to_list()[2] in ("pos", "neg")
+    assert out["label"].to_list()[:2] == ["pos", "neg"]
+    with pytest.raises(pl.exceptions.InvalidOperationError, match="mixed"):
+        as_map(frame, provider, where=pl.col("n") < 2, overwrite=True).collect(engine="streaming")
     assert provider.requests == 1
 
 
@@ -180,6 +130,19 @@ def test_maps_chain(provider: Provider):
     assert provider.requests == 4
 
 
+def test_a_literal_prompt_needs_no_column(provider: Provider):
+    out = lazy().llm.map(llmframe.Template("A joke", literal=True), schema=str, client=provider).collect()
+    assert out["response"].n_unique() == 1
+    assert provider.prompts == ["A joke"]
+
+
+def test_a_callable_gets_whole_rows(provider: Provider):
+    out = lazy().llm.map(lambda row: f"{row['n']}: {row['t']}", schema=Verdict, client=provider).head(2).collect()
+    assert out["id"].to_list() == ROWS[:2]
+    assert sorted(provider.prompts) == ["0: row-0", "1: row-1"]
+
+
+@VERBS
 def test_nulls_are_not_asked_and_without_rows_nothing_is(verb: Any, provider: Provider):
     frame = pl.LazyFrame({"t": ["row-1", None]})
     with pytest.warns(LlmframeWarning, match="rows failed: 1 null so far"):
@@ -190,12 +153,27 @@ def test_nulls_are_not_asked_and_without_rows_nothing_is(verb: Any, provider: Pr
     assert provider.requests == 1
 
 
+@VERBS
 def test_failures_are_values_and_warn_once(verb: Any, provider: Provider):
     provider.when("row-2", Status(400, "context_length_exceeded"))
     with pytest.warns(LlmframeWarning, match="1 context_length") as warned:
         out = verb(lazy(), provider).collect()
     assert len(warned) == 1
     assert out["error"].null_count() == 5
+
+
+def test_parts_report_one_at_a_time(provider: Provider):
+    inside: list[int] = []
+    overlaps: list[int] = []
+
+    def show(progress: llmframe.Progress) -> None:
+        inside.append(progress.done)
+        overlaps.append(len(inside))
+        inside.pop()
+
+    as_map(lazy(), provider, progress=show).collect()
+    assert overlaps
+    assert set(overlaps) == {1}
 
 
 def test_wrong_use_is_told_when_the_query_is_made(provider: Provider):
@@ -210,6 +188,8 @@ def test_wrong_use_is_told_when_the_query_is_made(provider: Provider):
             as_expression(lazy(), provider, **options)
     with pytest.raises(UsageError, match="'tt', which is absent"):
         lazy().llm.map("J {tt}", schema=Verdict, client=provider)
+    with pytest.raises(UsageError, match="'response' must be 'a'"):
+        pl.col("t").llm.map("J {}", schema=["a"], client=provider, examples=[("x", "b")])
     with pytest.raises(UsageError, match="no model was named"):
         lazy().llm.map("J {t}", schema=Verdict)
     with pytest.raises(UsageError, match="collect"):
@@ -223,6 +203,7 @@ async def test_the_async_verb_stays_lazy(provider: Provider):
     assert (await query.collect_async())["id"].to_list() == ROWS
 
 
+@VERBS
 def test_cancelled_from_another_thread_a_query_still_ends(verb: Any, provider: Provider):
     provider.hold()
     query = verb(lazy(), provider)
