@@ -22,12 +22,9 @@ class Verbs:
     """The verbs on one frame, Series, lazy query or expression; no state beside it."""
 
     def __init__(self, frame: Any) -> None:
-        # loaded by the first `.llm` of a process, so that `import llmframe` stays light
-        from llmframe.api import verbs  # noqa: PLC0415
-
-        self._frame, self._verbs = frame, verbs
+        self._frame = frame
         for method in (Verbs.map, Verbs.amap, Verbs.plan):
-            method.__doc__ = getattr(verbs, method.__name__).__doc__
+            method.__doc__ = getattr(_verbs(), method.__name__).__doc__
 
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
         self,
@@ -66,7 +63,7 @@ class Verbs:
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
     ) -> Any:
-        return self._verbs.map(
+        return _verbs().map(
             self._frame,
             prompt_template,
             schema,
@@ -140,7 +137,7 @@ class Verbs:
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
     ) -> Any:
-        return await self._verbs.amap(
+        return await _verbs().amap(
             self._frame,
             prompt_template,
             schema,
@@ -214,7 +211,7 @@ class Verbs:
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
     ) -> PlanReport:
-        return self._verbs.plan(
+        return _verbs().plan(
             self._frame,
             prompt_template,
             schema,
@@ -250,6 +247,13 @@ class Verbs:
             output_mode=output_mode,
             **unknown,
         )
+
+
+def _verbs() -> Any:
+    """The functions; loaded by the first `.llm` of a process, so that `import llmframe` stays light."""
+    from llmframe.api import verbs  # noqa: PLC0415
+
+    return verbs
 
 
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {
