@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import os
 import signal
@@ -16,18 +17,27 @@ _watched: weakref.WeakSet[Run] = weakref.WeakSet()
 _pair: tuple[socket.socket, socket.socket] | None = None
 
 
+def _close() -> None:
+    if _pair is None:
+        return
+    if threading.current_thread() is threading.main_thread():
+        fd = signal.set_wakeup_fd(-1)
+        if fd not in (-1, _pair[1].fileno()):
+            signal.set_wakeup_fd(fd, warn_on_full_buffer=False)
+    for end in _pair:
+        end.close()
+
+
 def _forget() -> None:
     """In a forked process: the socket is the parent's, who would take this process's signals for its own."""
     global _pair  # noqa: PLW0603 - as in `watch`
     _watched.clear()
-    if _pair is not None and threading.current_thread() is threading.main_thread():
-        fd = signal.set_wakeup_fd(-1)
-        if fd not in (-1, _pair[1].fileno()):
-            signal.set_wakeup_fd(fd, warn_on_full_buffer=False)
+    _close()
     _pair = None
 
 
-if hasattr(os, "register_at_fork"):
+atexit.register(_close)
+if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_forget)
 
 

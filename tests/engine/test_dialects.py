@@ -1,0 +1,174 @@
+"""Settling with a server how answers are asked for."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+
+import pytest
+
+from llmframe.clients.base import Dialect, RequestError
+from llmframe.core.reply import Reply
+from llmframe.engine.dialects import MAX_PROBES, Negotiation
+from llmframe.testing import run_in_fake_time
+from tests.engine.doubles import MODES, Client, refused, say
+
+SCHEMA, TOOLS, JSON = MODES
+
+
+class Server:
+    """What a server says to each mode; anything else it takes."""
+
+    def __init__(self, **says: RequestError) -> None:
+        self.says = says
+        self.asked: list[str] = []
+
+    def ask(self) -> Callable[[Dialect], Awaitable[Reply]]:
+        async def asking(dialect: Dialect) -> Reply:
+            self.asked.append(dialect.mode)
+            await asyncio.sleep(1)
+            if dialect.mode in self.says:
+                raise self.says[dialect.mode]
+            return say("pos")
+
+        return asking
+
+
+def negotiation(client: Client | None = None) -> tuple[Negotiation, list[str]]:
+    notes: list[str] = []
+    return Negotiation(client or Client(dialects=MODES), note=notes.append), notes
+
+
+def test_the_first_form_that_the_server_takes_holds_from_then_on():
+    async def main() -> None:
+        talk, notes = negotiation()
+        server = Server(tools=refused("tools"))
+        assert talk.dialect == SCHEMA
+        assert await talk.refused(refused(), SCHEMA, server.ask()) == say("pos")
+        assert server.asked == ["tools", "json"]
+        assert talk.dialect == JSON
+        assert notes == ["asked by json instead of json_schema, because the server refused (400)"]
+
+    run_in_fake_time(main())
+
+
+def test_a_refusal_that_speaks_of_something_else_is_the_rows_own():
+    async def main() -> None:
+        talk, notes = negotiation()
+        server = Server()
+        for error in (
+            refused("temperature", "unsupported_value"),
+            RequestError("context_length", "400", status=400, code="context_length_exceeded"),
+            RequestError("auth", "401", status=401),
+            RequestError("server", "500", status=500),
+        ):
+            assert await talk.refused(error, SCHEMA, server.ask()) is None
+        assert (server.asked, notes, talk.dialect) == ([], [], SCHEMA)
+
+    run_in_fake_time(main())
+
+
+def test_after_an_answer_a_refusal_is_the_rows_own():
+    async def main() -> None:
+        talk, _ = negotiation()
+        talk.settle(SCHEMA)
+        assert await talk.refused(refused(), SCHEMA, Server().ask()) is None
+
+    run_in_fake_time(main())
+
+
+def test_an_answer_in_another_form_settles_nothing():
+    async def main() -> None:
+        talk, _ = negotiation()
+        talk.settle(TOOLS)  # of a request that another run had sent
+        assert await talk.refused(refused(), SCHEMA, Server().ask()) == say("pos")
+
+    run_in_fake_time(main())
+
+
+def test_refused_rows_are_probed_a_bounded_number_of_times():
+    async def main() -> None:
+        talk, notes = negotiation()
+        server = Server(tools=refused(None), json=refused(None))
+        for _ in range(5):
+            assert await talk.refused(refused(None), SCHEMA, server.ask()) is None
+        assert server.asked == ["tools", "json"] * MAX_PROBES
+        assert (talk.dialect, notes) == (SCHEMA, [])
+
+    run_in_fake_time(main())
+
+
+def test_a_fault_of_a_try_is_raised_as_what_it_is():
+    async def main() -> None:
+        talk, _ = negotiation()
+        with pytest.raises(RequestError) as caught:
+            await talk.refused(refused(), SCHEMA, Server(tools=RequestError("timeout", "late")).ask())
+        assert caught.value.kind == "timeout"
+        assert talk.dialect == SCHEMA
+
+    run_in_fake_time(main())
+
+
+def test_rows_refused_at_the_same_time_probe_once_and_follow_together():
+    async def main() -> float:
+        talk, notes = negotiation()
+        server = Server()
+        replies = await asyncio.gather(*(talk.refused(refused(), SCHEMA, server.ask()) for _ in range(10)))
+        assert replies == [say("pos")] * 10
+        assert len(notes) == 1
+        return asyncio.get_running_loop().time()
+
+    assert run_in_fake_time(main()) == pytest.approx(2.0)  # one probe, then nine at once
+
+
+def test_a_token_limit_is_renamed_in_the_same_form():
+    async def main() -> None:
+        talk, notes = negotiation()
+        server = Server()
+        await talk.refused(refused("max_tokens", "unsupported_parameter"), SCHEMA, server.ask())
+        assert talk.dialect == Dialect("json_schema", "max_completion_tokens")
+        assert notes == ["sent max_completion_tokens instead of max_tokens, because the server refused (400)"]
+
+    run_in_fake_time(main())
+
+
+def test_both_may_be_refused_one_after_the_other():
+    async def main() -> None:
+        talk, notes = negotiation()
+
+        async def ask(dialect: Dialect) -> Reply:
+            if dialect.mode == "json_schema":
+                raise refused("response_format")
+            return say("pos")
+
+        await talk.refused(refused("max_tokens", "unsupported_parameter"), SCHEMA, ask)
+        assert talk.dialect == Dialect("tools", "max_completion_tokens")
+        (note,) = notes
+        assert note == (
+            "asked by tools instead of json_schema and sent max_completion_tokens instead of max_tokens, "
+            "because the server refused (400)"
+        )
+
+    run_in_fake_time(main())
+
+
+def test_what_was_settled_holds_for_later_runs_against_the_same_endpoint_and_model():
+    async def main() -> None:
+        client = Client(dialects=MODES)
+        talk, _ = negotiation(client)
+        await talk.refused(refused(), SCHEMA, Server().ask())
+        assert negotiation(client)[0].dialect == TOOLS
+        assert negotiation(Client(dialects=MODES))[0].dialect == SCHEMA
+        assert negotiation(Client(dialects=MODES, identity=client.identity, model="other"))[0].dialect == SCHEMA
+        chosen = Client(dialects=(SCHEMA,), identity=client.identity)
+        assert negotiation(chosen)[0].dialect == SCHEMA  # `output_mode` was said
+
+    run_in_fake_time(main())
+
+
+def test_a_form_that_was_chosen_by_hand_is_not_left():
+    async def main() -> None:
+        talk, _ = negotiation(Client(dialects=(SCHEMA,)))
+        assert await talk.refused(refused(), SCHEMA, Server().ask()) is None
+
+    run_in_fake_time(main())
