@@ -17,7 +17,6 @@ TESTED_ELSEWHERE = {
     "frames/base.py": "contracts/test_frames.py",
     # parts of the verbs: tested as what a user calls, on every kind of frame
     "__init__.py": "architecture/test_public.py",
-    "accessor.py": "architecture/test_public.py",
     "api/answering.py": "contracts/test_map.py",
     "api/arguments.py": "contracts/test_map_usage.py",
     "api/eager.py": "contracts/test_map.py",
@@ -29,7 +28,6 @@ TESTED_ELSEWHERE = {
     "api/prepared.py": "contracts/test_map.py",
     "api/runs.py": "contracts/test_map_stop.py",
     "api/verbs.py": "architecture/test_public.py",
-    "frames/polars_lazy.py": "contracts/test_map_lazy.py",
 }
 """Modules without a test file of their own, and where they are tested; this list may only shrink."""
 

@@ -147,3 +147,9 @@ def test_cancelled_from_another_thread_a_map_returns_its_frame(kind: Kind, provi
     assert sum(name is not None for name in columns["id"]) == 3
     assert sum((error or "").startswith("cancelled: ") for error in columns["error"]) == 37
     llmframe.cancel()  # nothing runs: nothing happens
+
+
+def test_before_the_first_run_there_is_none_to_tell_of(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("llmframe.api.runs._last", None)
+    with pytest.raises(llmframe.UsageError, match=r"no run yet"):
+        llmframe.last_run()
