@@ -12,11 +12,12 @@ from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of_parts
 from llmframe.api.layout import Layout
 from llmframe.api.prepared import Asking, Prepared, asking
-from llmframe.api.runs import STALE_SECONDS, new_run, warn_of_failures
+from llmframe.api.runs import STALE_SECONDS, callers_place, new_run, runs_now, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.engine import bridge
 from llmframe.engine.interrupts import watch
 from llmframe.engine.progress import Progress, listener
+from llmframe.engine.run import Run
 from llmframe.errors import UsageError
 from llmframe.frames.base import Frame
 
@@ -28,23 +29,17 @@ class LazyRun:
     """What answers the parts of one lazy query; polars calls it from several threads at once."""
 
     def __init__(self, ask: Asking, *, verb: str) -> None:
-        client = ask.client()  # wrong use shows now, not in the middle of a query
+        ask.client()  # wrong use shows now, not in the middle of a query
         self._ask, self._verb = ask, verb
         self._layout = Layout(schema=ask.schema, meta=ask.layout.meta)
-        self._run = new_run(model=client.model, provider=client.provider, rows=None)
         self._store = store_of_parts(ask.arguments.sending.cache)
-        show, _ = listener(ask.arguments.progress)  # nobody knows which part is the query's last
-        self._show = None if show is None else _one_at_a_time(show)
         self._lock = threading.Lock()
-        self._warned = False
-        watch(self._run)
+        self._place = callers_place()
+        self._begin()
 
     def __call__(self, frame: Frame, asked: list[bool] | None) -> Sequence[Column]:
         """The new columns of some rows."""
-        ask, run = self._ask, self._run
-        with self._lock:
-            if run.stop is not None and run.ended is not None and run.clock() - run.ended > STALE_SECONDS:
-                run.revive()
+        ask, run = self._ask, self._current()
         prompt = ask.prompt(frame.names, series=frame.single)
         prepared = Prepared(ask, frame, prompt, ask.client(), asked)
         part = Part(prepared, run, prepared.plan(), self._store)
@@ -53,8 +48,25 @@ class LazyRun:
         with self._lock:
             if run.metrics.failed and not self._warned:
                 self._warned = True
-                warn_of_failures(run, so_far=True)
+                warn_of_failures(run, place=self._place)
         return self._layout.columns(part.plan, part.outcomes, missing=run.missing)
+
+    def _begin(self) -> None:
+        client = self._ask.client()
+        self._run = new_run(model=client.model, provider=client.provider, rows=None)
+        show, _ = listener(self._ask.arguments.progress)  # nobody knows which part is the query's last
+        self._show = None if show is None else _one_at_a_time(show)
+        self._warned = False
+        watch(self._run)
+
+    def _current(self) -> Run:
+        """The run that a part belongs to; after a pause the query is collected again, which is another one."""
+        with self._lock:
+            run = self._run
+            if not run.active and run.ended is not None and run.clock() - run.ended > STALE_SECONDS:
+                self._begin()
+            runs_now(self._run)
+            return self._run
 
 
 def run_lazy(native: pl.LazyFrame, arguments: Arguments) -> pl.LazyFrame:

@@ -18,6 +18,9 @@ from llmframe.report import RunReport, failure_counts
 STALE_SECONDS: Final = 1.0
 """Seconds without a part after which another part means that a lazy query is collected again."""
 
+Place = tuple[str, int]
+"""A file's name and a line's number."""
+
 _PACKAGE: Final = str(Path(__file__).parents[1])
 _running: weakref.WeakSet[Run] = weakref.WeakSet()
 _last: Run | None = None
@@ -30,6 +33,12 @@ def new_run(*, model: str, provider: str | None, rows: int | None) -> Run:
     _running.add(run)
     _last = run
     return run
+
+
+def runs_now(run: Run) -> None:
+    """Have `last_run()` tell of `run`: a lazy query runs later than it was written."""
+    global _last  # noqa: PLW0603 - as above
+    _last = run
 
 
 def last_run() -> RunReport:
@@ -62,20 +71,28 @@ def cancel() -> None:
             run.cancel()
 
 
-def warn_of_failures(run: Run, *, so_far: bool = False) -> None:
-    """One warning that counts failed rows by kind and says why a run stopped; none when all rows are answered."""
+def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
+    """One warning that counts failed rows by kind and says why a run stopped; none when all rows are answered.
+
+    Parameters
+    ----------
+    place
+        The line it names, for a run whose end isn't known and whose caller isn't on the stack.
+    """
     metrics = run.metrics
     if not metrics.failed:
         return
-    text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked) + (" so far" if so_far else "")
+    text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked) + (" so far" if place else "")
     if run.stop is not None and not run.interrupted and run.stop.kind != "cancelled":
         text += f"; sending stopped after: {run.stop}"
-    warnings.warn(text, LlmframeWarning, stacklevel=_callers_level())
+    filename, line = place or callers_place()
+    # Without a registry it's shown every time: a run's failures are news, whatever the last one's were.
+    warnings.warn_explicit(text, LlmframeWarning, filename, line)
 
 
-def _callers_level() -> int:
-    """The stack level of the first frame outside llmframe, so that a warning names the user's line."""
-    level, frame = 1, sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as `warnings` itself walks the stack
+def callers_place() -> Place:
+    """File and line of the first frame outside llmframe, so that a warning names the user's line."""
+    frame = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as `warnings` itself walks the stack
     while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        level, frame = level + 1, frame.f_back
-    return level
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno

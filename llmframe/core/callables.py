@@ -128,10 +128,10 @@ class _Row(dict[str, object]):
     def __iter__(self) -> Iterator[str]:
         return super().__iter__()
 
-    def get(self, key: str, default: object = None) -> object:  # type: ignore[override]
+    def get(self, key: str, default: object = None) -> object:
         return self._read(key, super().get(key, default)) if key in self else default
 
-    def pop(self, key: str, *default: object) -> object:  # type: ignore[override]
+    def pop(self, key: str, *default: object) -> object:
         return self._read(key, super().pop(key, *default)) if key in self else super().pop(key, *default)
 
     def values(self) -> ValuesView[object]:  # type: ignore[override]

@@ -147,7 +147,7 @@ def _label_list(labels: list[object] | tuple[object, ...]) -> Any:
     twice = sorted({str(label) for label in labels if labels.count(label) > 1})
     if twice:
         raise UsageError(f"schema names the label {twice[0]!r} twice; name each label once")
-    return Literal[tuple(labels)]  # pyright: ignore[reportInvalidTypeForm]
+    return Literal[tuple(labels)]
 
 
 def _with_fields(model: type[BaseModel], spec: type[Any]) -> type[BaseModel]:

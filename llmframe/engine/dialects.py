@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Hashable, Iterator
+from collections.abc import Awaitable, Callable, Generator, Hashable
 from typing import Final
 
 from llmframe.clients.base import Client, Dialect, RequestError
@@ -36,7 +36,7 @@ class Negotiation:
         self._known = asyncio.Event()
 
     @contextlib.contextmanager
-    def asking(self) -> Iterator[None]:
+    def asking(self) -> Generator[None]:
         """While a request is under way whose answer would settle the dialect."""
         self._open += 1
         self._known.clear()

@@ -85,11 +85,6 @@ class Run:
         """Whether a part is running."""
         return bool(self._parts)
 
-    def revive(self) -> None:
-        """Forget a stop: the same lazy query is collected again."""
-        if not self._parts:
-            self.stop, self.interrupted, self.ended = None, False, None
-
     async def execute(self, plan: Plan, work: Callable[[], asyncio.Task[None]]) -> None:
         """Run a part to its end; a cancelled run ends like a finished one, its rows tell."""
         task = work()

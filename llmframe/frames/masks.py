@@ -48,7 +48,7 @@ def not_a_mask(where: object, *, also: str = "") -> UsageError:
 
 def _entries(where: Any) -> Sequence[Any]:
     if isinstance(where, list | tuple):
-        return list(where)  # pyright: ignore[reportUnknownVariableType, reportUnknownArgumentType] - checked one by one
+        return list(where)  # pyright: ignore[reportUnknownArgumentType] - checked one by one
     convert = getattr(where, "tolist", None) or getattr(where, "to_pylist", None)
     if convert is None or getattr(where, "ndim", 1) != 1:
         raise not_a_mask(where)
