@@ -173,6 +173,30 @@ def test_the_threads_of_polars_share_one_bound_of_requests_in_flight(engine, pro
     assert provider.max_in_flight == 3
 
 
+def test_the_last_run_is_that_of_the_query_collected_last(provider: Provider, ask):
+    first = pl.LazyFrame({"t": ["row-1"]}).llm.map("O {t}", **ask)
+    second = pl.LazyFrame({"t": ["row-1", "row-2"]}).llm.map("P {t}", **ask)
+    second.collect()
+    first.collect()
+    assert llmframe.last_run().rows == 1
+
+
+def test_a_query_collected_again_later_is_another_run(provider: Provider, ask, monkeypatch):
+    monkeypatch.setattr("llmframe.api.lazy.STALE_SECONDS", 0.0)
+    query = pl.LazyFrame({"t": ["row-1"]}).llm.map("Q {t}", **ask)
+    query.collect()
+    query.collect()
+    report = llmframe.last_run()
+    assert (report.rows, report.answered, report.cached, report.requests) == (1, 1, 1, 0)
+
+
+def test_the_warning_of_a_lazy_query_names_the_line_that_wrote_it(provider: Provider, ask):
+    query = pl.LazyFrame({"t": ["row-1", None]}).llm.map("R {t}", **ask)
+    with pytest.warns(LlmframeWarning, match="1 null") as told:
+        query.collect()
+    assert [warning.filename for warning in told] == [__file__]
+
+
 async def test_a_lazy_query_is_collected_in_the_background_of_a_loop(provider: Provider, ask):
     query = pl.from_pandas(DF).lazy().llm.map("M {t}", **ask)
     out = await asyncio.to_thread(query.collect)
