@@ -131,21 +131,6 @@ def test_an_interrupt_keeps_the_reason_of_an_earlier_stop():
     run_in_fake_time(main())
 
 
-def test_a_stop_is_forgotten_when_the_query_is_collected_again_but_not_while_a_part_goes_on():
-    async def main() -> None:
-        run = new_run()
-        working = asyncio.create_task(run.execute(plan_of([], identity="x"), lambda: nap(5)))
-        await asyncio.sleep(1)
-        run.halt(AUTH)
-        run.revive()
-        assert run.stop == AUTH
-        await working
-        run.revive()
-        assert (run.stop, run.interrupted, run.ended) == (None, False, None)
-
-    run_in_fake_time(main())
-
-
 def test_the_parts_have_their_places_in_common():
     async def main() -> None:
         run = new_run()
