@@ -127,7 +127,8 @@ with warnings.catch_warnings(record=True) as warned:
 frame = pd.DataFrame({"t": ["a"]})
 assert frame.llm.map() == "theirs"
 assert type(frame.ai) is type(frame["t"].llm) is llmframe.accessor.Verbs
-print(*(warning.message for warning in warned), sep="\n")
+for warning in warned:
+    print(warning.message)
 """
 
 

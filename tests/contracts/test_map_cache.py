@@ -76,8 +76,8 @@ SAME: dict[str, dict[str, Any]] = {
 
 
 @pytest.mark.parametrize("change", SAME.values(), ids=SAME.keys())
-def test_what_leaves_the_question_as_it_is_costs_nothing(kind: Kind, provider: Provider, change: dict[str, Any]):
-    frame = kind.make({"t": ["a", "b"]})
+def test_what_leaves_the_question_as_it_is_costs_nothing(library: Kind, provider: Provider, change: dict[str, Any]):
+    frame = library.make({"t": ["a", "b"]})
     frame.llm.map(**FIRST, client=provider)
     frame.llm.map(**{**FIRST, **change}, client=provider)
     assert provider.requests == 2

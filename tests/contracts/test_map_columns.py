@@ -126,20 +126,20 @@ def test_a_stated_confidence_is_asked_for_and_held_to_its_range(kind: Kind, prov
     assert kind.to_dict(bad)["response"] == kind.to_dict(bad)["confidence"] == [None]
 
 
-def test_several_closed_fields_have_a_confidence_each(kind: Kind, provider: Provider):
-    out = kind.make({"t": ["a"]}).llm.map("J {t}", schema=Rated, client=provider, confidence="stated", prefix="p_")
-    names = list(kind.to_dict(out))
+def test_several_closed_fields_have_a_confidence_each(library: Kind, provider: Provider):
+    out = library.make({"t": ["a"]}).llm.map("J {t}", schema=Rated, client=provider, confidence="stated", prefix="p_")
+    names = list(library.to_dict(out))
     assert {"p_label_confidence", "p_urgent_confidence", "p_error"} < set(names)
     assert "p_note_confidence" not in names
 
 
-def test_the_schemas_own_confidence_is_used(kind: Kind, provider: Provider):
+def test_the_schemas_own_confidence_is_used(library: Kind, provider: Provider):
     class Said(BaseModel):
         label: Literal["pos", "neg"]
         confidence: float
 
-    out = kind.make({"t": ["a"]}).llm.map("J {t}", schema=Said, client=provider, confidence="stated")
-    assert list(kind.to_dict(out)) == ["t", "label", "confidence", "error"]
+    out = library.make({"t": ["a"]}).llm.map("J {t}", schema=Said, client=provider, confidence="stated")
+    assert list(library.to_dict(out)) == ["t", "label", "confidence", "error"]
 
 
 @pytest.mark.filterwarnings("ignore::llmframe.errors.LlmframeWarning")

@@ -100,8 +100,8 @@ def test_jinja_templates_loop_and_choose(kind: Kind, provider: Provider):
     assert sorted(provider.prompts) == ["many b", "one a"]
 
 
-def test_a_template_says_its_syntax_or_that_it_is_none(kind: Kind, provider: Provider):
-    frame = kind.make({"t": ["a", "b"]})
+def test_a_template_says_its_syntax_or_that_it_is_none(library: Kind, provider: Provider):
+    frame = library.make({"t": ["a", "b"]})
     frame.llm.map(llmframe.Template("{t} {{ t }}", syntax="jinja2"), schema=bool, client=provider)
     assert sorted(provider.prompts) == ["{t} a", "{t} b"]
     provider.reset()
@@ -109,14 +109,14 @@ def test_a_template_says_its_syntax_or_that_it_is_none(kind: Kind, provider: Pro
     assert provider.prompts == ["Tell a joke {t}"]
 
 
-def test_messages_are_templates_each(kind: Kind, provider: Provider):
+def test_messages_are_templates_each(library: Kind, provider: Provider):
     messages = [
         {"role": "system", "content": "You know {topic}."},
         {"role": "user", "content": "Hi"},
         {"role": "assistant", "content": "Yes?"},
         {"role": "user", "content": "J {t}"},
     ]
-    kind.make({"t": ["a"], "topic": ["food"]}).llm.map(messages, schema=bool, client=provider)
+    library.make({"t": ["a"], "topic": ["food"]}).llm.map(messages, schema=bool, client=provider)
     assert [(m["role"], m["content"]) for m in provider.bodies[0]["messages"]] == [
         ("system", "You know food."),
         ("user", "Hi"),
@@ -137,8 +137,8 @@ def test_a_callable_gets_a_row_as_a_dict(kind: Kind, provider: Provider):
     assert seen == [{"t": "a", "n": 1}, {"t": "b", "n": 2}]
 
 
-def test_a_system_message_is_a_template_too(kind: Kind, provider: Provider):
-    frame = kind.make({"t": ["a"], "role": ["judge"]})
+def test_a_system_message_is_a_template_too(library: Kind, provider: Provider):
+    frame = library.make({"t": ["a"], "role": ["judge"]})
     frame.llm.map("J {t}", schema=bool, client=provider, system="You are a {role}.")
     assert provider.bodies[0]["messages"][0] == {"role": "system", "content": "You are a judge."}
 
@@ -146,7 +146,7 @@ def test_a_system_message_is_a_template_too(kind: Kind, provider: Provider):
 ROWS = {"t": ["great", "bad"], "label": ["pos", "neg"]}
 EXAMPLES: dict[str, Any] = {
     "pairs": [({"t": "great"}, {"label": "pos"}), ({"t": "bad"}, Verdict(label="neg"))],
-    **{kind.name: kind.make(ROWS) for kind in ALL_KINDS},
+    **{library.name: library.make(ROWS) for kind in ALL_KINDS},
 }
 
 
@@ -160,8 +160,8 @@ def test_examples_stand_between_system_and_question(library: Kind, provider: Pro
     assert [json.loads(m["content"]) for m in messages[2::2]] == [{"label": "pos"}, {"label": "neg"}]
 
 
-def test_examples_of_a_series_are_cells_with_answers(kind: Kind, provider: Provider):
-    series = kind.make_series(["fine"], "t")
+def test_examples_of_a_series_are_cells_with_answers(library: Kind, provider: Provider):
+    series = library.make_series(["fine"], "t")
     series.llm.map("J {}", schema=["pos", "neg"], client=provider, examples=[("great", "pos")])
     messages = provider.bodies[0]["messages"]
     assert [m["role"] for m in messages] == ["user", "assistant", "user"]
@@ -176,9 +176,9 @@ def test_halves_of_surrogate_pairs_are_not_sent(provider: Provider):
     assert provider.prompts == ["J fine"]
 
 
-def test_progress_is_told_in_the_callers_thread(kind: Kind, provider: Provider):
+def test_progress_is_told_in_the_callers_thread(library: Kind, provider: Provider):
     seen: list[tuple[int, llmframe.Progress]] = []
-    frame = kind.make({"t": ["a", "b", "a"]})
+    frame = library.make({"t": ["a", "b", "a"]})
     frame.llm.map("J {t}", schema=bool, client=provider, progress=lambda p: seen.append((threading.get_ident(), p)))
     assert {thread for thread, _ in seen} == {threading.get_ident()}
     last = seen[-1][1]

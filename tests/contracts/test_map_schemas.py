@@ -49,6 +49,9 @@ class Scalars(BaseModel):
     day: date
     moment: datetime
     span: timedelta
+
+
+class Priced(Scalars):
     price: Decimal
 
 
@@ -128,16 +131,16 @@ SPECS: dict[str, Any] = {
 
 @pytest.mark.filterwarnings("ignore:Field name .* shadows:UserWarning")
 @pytest.mark.parametrize("spec", SPECS.values(), ids=SPECS.keys())
-def test_answers_are_written_read_back_and_pickled(kind: Kind, provider: Provider, spec: Any):
-    out = kind.make({"t": ["a", "b", "c"]}).llm.map("J {t}", schema=spec, client=provider)
-    columns = kind.to_dict(out)
+def test_answers_are_written_read_back_and_pickled(library: Kind, provider: Provider, spec: Any):
+    out = library.make({"t": ["a", "b", "c"]}).llm.map("J {t}", schema=spec, client=provider)
+    columns = library.to_dict(out)
     assert columns["error"] == [None] * 3
-    back = kind.through_parquet(out)
-    assert list(kind.to_dict(back)) == list(columns)
-    assert kind.dtypes(kind.through_pickle(out)) == kind.dtypes(out)
-    none = kind.make({"t": []}).llm.map("J {t}", schema=spec, client=provider)
-    assert kind.dtypes(none)[1:] == kind.dtypes(out)[1:]
-    assert list(kind.to_dict(kind.through_parquet(none))) == list(columns)
+    back = library.through_parquet(out)
+    assert list(library.to_dict(back)) == list(columns)
+    assert library.dtypes(library.through_pickle(out)) == library.dtypes(out)
+    none = library.make({"t": []}).llm.map("J {t}", schema=spec, client=provider)
+    assert library.dtypes(none)[1:] == library.dtypes(out)[1:]
+    assert list(library.to_dict(library.through_parquet(none))) == list(columns)
     assert provider.requests == 3
 
 
@@ -175,7 +178,7 @@ def test_values_have_the_types_of_the_schema(kind: Kind, provider: Provider):
         "price": "1.50",
     }
     provider.always(Object(sent))
-    out = kind.make({"t": ["a"]}).llm.map("J {t}", schema=Scalars, client=provider)
+    out = kind.make({"t": ["a"]}).llm.map("J {t}", schema=Priced, client=provider)
     row = {name: values[0] for name, values in kind.to_dict(out).items()}
     assert row["count"] == 9007199254740993  # an odd number above 2**53: a float would have lost it
     assert row["maybe"] is None
@@ -185,6 +188,8 @@ def test_values_have_the_types_of_the_schema(kind: Kind, provider: Provider):
     assert row["moment"] == datetime(2024, 2, 29, 1, 2, 3)  # noqa: DTZ001 - the schema says no zone
     assert row["span"] == timedelta(seconds=90)
     assert Decimal(row["price"]) == Decimal("1.50")
+    assert list(kind.to_dict(kind.through_parquet(out))) == ["t", *sent, "error"]
+    assert kind.to_dict(kind.through_pickle(out)) == kind.to_dict(out)
 
 
 def test_labels_are_plain_text_on_demand(kind: Kind, provider: Provider):
@@ -199,14 +204,14 @@ def test_labels_are_plain_text_on_demand(kind: Kind, provider: Provider):
         assert enums["label"].dtype == pl.Enum(["a", "b"])
 
 
-def test_an_integer_that_no_column_holds_is_invalid(kind: Kind, provider: Provider):
+def test_an_integer_that_no_column_holds_is_invalid(library: Kind, provider: Provider):
     provider.always(Object({"response": 2**63}))
     with pytest.warns(match="1 invalid"):
-        out = kind.make({"t": ["a"]}).llm.map("J {t}", schema=int, client=provider, reask=0)
-    assert kind.to_dict(out)["error"][0].startswith("invalid: ")
+        out = library.make({"t": ["a"]}).llm.map("J {t}", schema=int, client=provider, reask=0)
+    assert library.to_dict(out)["error"][0].startswith("invalid: ")
 
 
-def test_columns_are_named_by_field_and_wire_by_alias(kind: Kind, provider: Provider):
-    out = kind.make({"t": ["a"]}).llm.map("J {t}", schema=Aliased, client=provider)
-    assert list(kind.to_dict(out)) == ["t", "label", "error"]
+def test_columns_are_named_by_field_and_wire_by_alias(library: Kind, provider: Provider):
+    out = library.make({"t": ["a"]}).llm.map("J {t}", schema=Aliased, client=provider)
+    assert list(library.to_dict(out)) == ["t", "label", "error"]
     assert "Label Text" in provider.bodies[0]["response_format"]["json_schema"]["schema"]["properties"]
