@@ -146,7 +146,7 @@ def test_a_system_message_is_a_template_too(library: Kind, provider: Provider):
 ROWS = {"t": ["great", "bad"], "label": ["pos", "neg"]}
 EXAMPLES: dict[str, Any] = {
     "pairs": [({"t": "great"}, {"label": "pos"}), ({"t": "bad"}, Verdict(label="neg"))],
-    **{library.name: library.make(ROWS) for kind in ALL_KINDS},
+    **{kind.name: kind.make(ROWS) for kind in ALL_KINDS},
 }
 
 
