@@ -25,15 +25,21 @@ def examples_of(examples: object, schema: Schema, *, template: object, series: b
     native = examples
     pairs = cast("list[object]", examples) if isinstance(examples, list | tuple) else None
     if pairs is not None and not (pairs and all(isinstance(pair, Mapping) for pair in pairs)):
-        return [_pair(number, pair, schema) for number, pair in enumerate(pairs)]
+        return [_pair(number, pair, schema, series=series) for number, pair in enumerate(pairs)]
     return _from_frame(native, schema, template=template, series=series)
 
 
-def _pair(number: int, pair: object, schema: Schema) -> Example:
+def _pair(number: int, pair: object, schema: Schema, *, series: bool) -> Example:
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(cast("Sequence[object]", pair)) != 2:  # noqa: PLR2004 - a pair
         raise UsageError(f"`examples` must be (row, answer) pairs or a frame; item {number} is neither")
     row, answer = cast("Sequence[object]", pair)
-    return row, _answer_text(number, answer, schema)
+    return _cell(row) if series else row, _answer_text(number, answer, schema)
+
+
+def _cell(row: object) -> object:
+    """What stands in for a Series' cell: the one value of a row that has a name for it, or the cell itself."""
+    values = list(cast("Mapping[str, object]", row).values()) if isinstance(row, Mapping) else []
+    return values[0] if len(values) == 1 else row
 
 
 def _from_frame(examples: object, schema: Schema, *, template: object, series: bool) -> list[Example]:
@@ -51,8 +57,7 @@ def _from_frame(examples: object, schema: Schema, *, template: object, series: b
         row = {name: values[number] for name, values in columns.items()}
         answer = row[wanted[0]] if schema.single else {name: row[name] for name in wanted}
         inputs = {name: value for name, value in row.items() if name not in wanted}
-        cell: object = next(iter(inputs.values())) if series and len(inputs) == 1 else inputs
-        pairs.append((cell, _answer_text(number, answer, schema)))
+        pairs.append((_cell(inputs) if series else inputs, _answer_text(number, answer, schema)))
     return pairs
 
 

@@ -169,6 +169,16 @@ def test_examples_of_a_series_are_cells_with_answers(library: Kind, provider: Pr
     assert "pos" in messages[1]["content"]
 
 
+@pytest.mark.parametrize("examples", EXAMPLES.values(), ids=EXAMPLES.keys())
+def test_the_same_examples_serve_a_frame_its_series_and_an_expression(provider: Provider, examples: Any):
+    frame = pl.DataFrame({"t": ["fine"]})
+    options: dict[str, Any] = {"schema": Verdict, "client": provider, "examples": examples, "progress": False}
+    frame.llm.map("J {t}", **options)
+    assert frame["t"].llm.map("J {}", **options)["error"].to_list() == [None]
+    assert frame.select(pl.col("t").llm.map("J {}", **options)).unnest("llm")["error"].to_list() == [None]
+    assert provider.requests == 1, "one text, one question"
+
+
 def test_halves_of_surrogate_pairs_are_not_sent(provider: Provider):
     with pytest.warns(match="1 of 2 rows failed: 1 encoding"):
         out = llmframe.map([{"t": "bad \ud800"}, {"t": "fine"}], "J {t}", bool, client=provider)
