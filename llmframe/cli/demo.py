@@ -13,13 +13,12 @@ from rich.table import Column, Table
 from llmframe import datasets
 from llmframe.api.runs import last_run
 from llmframe.api.verbs import map as llm_map
-from llmframe.errors import UsageError
+from llmframe.errors import UsageError, excerpt
 
 DEFAULT_MODEL: Final = "local/smollm2-135m"
 SYSTEM: Final = "Decide whether the customer is happy (positive) or unhappy (negative)."
 TEMPLATE: Final = "{text}"
 HEAD_ROWS: Final = 8
-TEXT_CHARS: Final = 200
 
 
 class Sentiment(BaseModel):
@@ -72,7 +71,9 @@ def accuracy_lines(labelled: list[dict[str, object]]) -> list[str]:
 
 
 def _head(labelled: list[dict[str, object]]) -> Table:
-    table = Table(Column("text", no_wrap=True, overflow="ellipsis"), "human", "label", "error")
+    text = Column("text", no_wrap=True, overflow="ellipsis", ratio=1)
+    table = Table(text, *(Column(name, no_wrap=True) for name in ("human", "label", "error")), expand=True)
     for row in labelled[:HEAD_ROWS]:
-        table.add_row(str(row["text"])[:TEXT_CHARS], str(row["human"]), str(row["label"] or ""), str(row["error"] or ""))
+        shown = (str(row[name] or "") for name in ("text", "human", "label", "error"))
+        table.add_row(*(excerpt(cell) for cell in shown))
     return table

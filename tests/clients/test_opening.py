@@ -153,7 +153,7 @@ def test_azure_and_databricks_take_their_address_from_the_environment(monkeypatc
 def test_a_simulated_provider_has_a_model_without_a_name():
     with Provider() as provider:
         client = opened(client=provider)
-        assert (client.model, client.identity, client.provider) == ("simulated", provider.base_url, None)
+        assert (client.model, client.identity, client.provider) == ("simulated", provider.identity, None)
         assert opened(client=provider, model="gpt-4o").model == "gpt-4o"
 
 
