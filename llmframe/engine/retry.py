@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from llmframe.clients.base import RequestError
+from llmframe.clients.refusals import transient
 
 BASE_DELAY: Final = 0.5
 """Seconds: the first transient fault waits up to this long."""
@@ -18,9 +19,6 @@ MAX_RETRY_AFTER: Final = 120.0
 
 RATE_LIMIT_SECONDS: Final = 600.0
 """Seconds that a row may wait out rate limits, apart from its attempts."""
-
-TRANSIENT_STATUS: Final = frozenset({408, 409, 425, 429})
-TRANSIENT_KINDS: Final = frozenset({"timeout", "connection", "rate_limit", "server"})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +59,7 @@ def decide(  # noqa: PLR0913 - one argument a fact
     """
     if doomed:
         return GiveUp(detail=error.detail, stops_run=True)
-    if error.kind not in TRANSIENT_KINDS and error.status not in TRANSIENT_STATUS:
+    if not transient(error):
         return GiveUp(detail=error.detail)
     asked = error.retry_after
     if asked is not None and asked > MAX_RETRY_AFTER:

@@ -105,6 +105,8 @@ class Runner:
             async with asyncio.TaskGroup() as workers:
                 for _ in range(self._options.max_concurrency):
                     workers.create_task(self._worker())
+        except BaseExceptionGroup as group:  # a row's failure never leaves a worker: drawing the rows failed
+            raise group.exceptions[0] from None
         finally:
             self._run.stopping.discard(self._hurry)
             self._gate.leave(rate)

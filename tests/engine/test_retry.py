@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmframe.clients.base import RequestError
+from llmframe.clients.refusals import FOREIGN_LOOP
 from llmframe.engine.retry import MAX_DELAY, MAX_RETRY_AFTER, RATE_LIMIT_SECONDS, GiveUp, Retry, decide
 from llmframe.errors import ERROR_KINDS, ErrorKind
 
@@ -38,9 +39,10 @@ def test_any_other_kind_fails_the_row_and_not_the_run(kind: ErrorKind):
     assert after(kind) == GiveUp(detail="what happened", stops_run=False)
 
 
-@pytest.mark.parametrize("status", [408, 409, 425, 429])
-def test_a_status_that_means_later_is_tried_again_whatever_its_kind(status: int):
-    assert isinstance(after("bad_request", status=status), Retry)
+def test_a_transport_of_another_loop_is_no_fault_that_passes():
+    error = RequestError("connection", "another loop's", code=FOREIGN_LOOP)
+    step = decide(error, attempts=1, max_attempts=5, waited=0.0, chance=0.5, doomed=False)
+    assert isinstance(step, GiveUp)
 
 
 @pytest.mark.parametrize("status", [400, 401, 402, 403, 404, 413, 422])

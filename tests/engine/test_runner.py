@@ -634,3 +634,16 @@ def test_failed_rows_say_the_last_failure(caplog: pytest.LogCaptureFixture):
     part = answered(["a"], Client(lambda sent, before: RequestError("server", "502: bad gateway", status=502)))
     assert part.results == [Failure("server", "502: bad gateway (after 5 attempts)")]
     assert caplog.records == []
+
+
+def test_rows_that_cannot_be_drawn_end_the_part_with_their_own_exception():
+    def broken(positions: object, start: int, stop: int) -> list[list[object]]:
+        raise ZeroDivisionError(f"rows {start} to {stop} can't be read")
+
+    async def main() -> None:
+        part = part_of(["a", "b"], Client())
+        part.plan._read = broken
+        await part.work()
+
+    with pytest.raises(ZeroDivisionError, match="rows 0 to 2"):
+        run_in_fake_time(main())
