@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
 
 from llmframe.api.answering import answer
 from llmframe.api.arguments import Arguments
@@ -88,6 +88,8 @@ class Part:
 
 def run_map(native: object, arguments: Arguments) -> object:
     """`map` over an eager frame, from synchronous code."""
+    if _is_empty_list(native):
+        return _without_rows(arguments)
     part = _part(native, arguments, verb="map")
     show, close = listener(arguments.progress)
     try:
@@ -106,6 +108,8 @@ def run_map(native: object, arguments: Arguments) -> object:
 
 async def run_amap(native: object, arguments: Arguments) -> object:
     """`amap` over an eager frame."""
+    if _is_empty_list(native):
+        return _without_rows(arguments)
     part = _part(native, arguments, verb="amap")
     show, close = listener(arguments.progress)
     # the connections of a client with a transport of its own belong to the loop that it was made for: this one
@@ -126,6 +130,16 @@ async def run_amap(native: object, arguments: Arguments) -> object:
 async def _on_callers_loop(part: Part, show: Callable[[Progress], None] | None) -> None:
     home = asyncio.get_running_loop()
     await bridge.arun(part.work(show, home), interrupt=part.run.cancel)
+
+
+def _is_empty_list(native: object) -> bool:
+    return isinstance(native, list) and not cast("list[object]", native)
+
+
+def _without_rows(arguments: Arguments) -> object:
+    """A list without rows has no columns that a template could be held against; the rest is checked."""
+    asking(arguments).client()
+    return []
 
 
 def _part(native: object, arguments: Arguments, *, verb: str) -> Part:

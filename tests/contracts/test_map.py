@@ -115,6 +115,17 @@ def test_without_rows_nothing_is_sent_and_the_columns_are_there(kind: Kind, prov
     assert list(kind.to_dict(kind.through_parquet(none))) == ["t", "label", "reason", "error", "llm_meta"]
 
 
+async def test_a_list_without_rows_stays_one(provider: Provider):
+    rows: list[dict[str, str]] = []
+    out = llmframe.map(rows, "J {t}", Echo, client=provider)
+    assert out == []
+    assert out is not rows
+    assert await llmframe.amap(rows, "J {t}", Echo, client=provider) == []
+    with pytest.raises(llmframe.UsageError, match="schema is 3"):
+        llmframe.map(rows, "J {t}", 3, client=provider)
+    assert provider.requests == 0
+
+
 @pytest.mark.filterwarnings("ignore::llmframe.errors.LlmframeWarning")
 def test_dtypes_are_the_same_when_all_rows_fail_or_the_first_hundred(kind: Kind, provider: Provider):
     good = kind.make({"t": ["a", "b"]}).llm.map("J {t}", schema=Sentiment, client=provider)
