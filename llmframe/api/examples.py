@@ -38,8 +38,10 @@ def _pair(number: int, pair: object, schema: Schema, *, series: bool) -> Example
 
 def _cell(row: object) -> object:
     """What stands in for a Series' cell: the one value of a row that has a name for it, or the cell itself."""
-    values = list(cast("Mapping[str, object]", row).values()) if isinstance(row, Mapping) else []
-    return values[0] if len(values) == 1 else row
+    if not isinstance(row, Mapping):
+        return row
+    named = cast("Mapping[str, object]", row)
+    return next(iter(named.values())) if len(named) == 1 else named
 
 
 def _from_frame(examples: object, schema: Schema, *, template: object, series: bool) -> list[Example]:
