@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import difflib
 import functools
+import sys
 from collections.abc import Iterable
-from typing import Literal, get_args
+from pathlib import Path
+from typing import Final, Literal, get_args
 
 ErrorKind = Literal[
     "null",
@@ -44,6 +46,11 @@ ErrorKind = Literal[
 
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 """Every word that may stand before the colon in the error column."""
+
+Place = tuple[str, int]
+"""A file and a line in it."""
+
+_PACKAGE: Final = str(Path(__file__).parent)
 
 EXCERPT_CHARS = 80
 """Most characters of a cell or reply that an entry of the error column quotes."""
@@ -96,3 +103,11 @@ def excerpt(text: str) -> str:
     """`text` on one line, cut to `EXCERPT_CHARS`."""
     line = " ".join(text.split())
     return line if len(line) <= EXCERPT_CHARS else line[: EXCERPT_CHARS - 1] + "…"
+
+
+def callers_place() -> Place:
+    """File and line of the first frame outside llmframe, so that a warning names the user's line."""
+    frame = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as `warnings` itself walks the stack
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame = frame.f_back
+    return frame.f_code.co_filename, frame.f_lineno

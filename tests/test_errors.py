@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -17,6 +18,7 @@ from llmframe.errors import (
     MissingExtraError,
     RowError,
     UsageError,
+    callers_place,
     did_you_mean,
     excerpt,
 )
@@ -97,3 +99,9 @@ def test_an_excerpt_says_that_it_was_cut():
     assert excerpt("a" * 80) == "a" * 80
     assert excerpt("a" * 81) == "a" * 79 + "…"
     assert excerpt(" two\n\tlines ") == "two lines"
+
+
+def test_the_callers_place_is_the_line_outside_the_package():
+    filename, line = callers_place()
+    assert filename == __file__
+    assert Path(__file__).read_text().splitlines()[line - 1].strip() == "filename, line = callers_place()"

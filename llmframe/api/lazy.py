@@ -12,13 +12,13 @@ from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of_parts
 from llmframe.api.layout import Layout
 from llmframe.api.prepared import Asking, Prepared, asking
-from llmframe.api.runs import STALE_SECONDS, callers_place, new_run, runs_now, warn_of_failures
+from llmframe.api.runs import STALE_SECONDS, new_run, runs_now, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.engine import bridge
 from llmframe.engine.interrupts import watch
 from llmframe.engine.progress import Progress, listener
 from llmframe.engine.run import Run
-from llmframe.errors import UsageError
+from llmframe.errors import UsageError, callers_place
 from llmframe.frames.base import Frame
 
 if TYPE_CHECKING:

@@ -2,26 +2,20 @@
 
 from __future__ import annotations
 
-import sys
 import time
 import warnings
 import weakref
-from pathlib import Path
 from typing import Final
 
 from llmframe.core.prices import Price
 from llmframe.engine.metrics import Metrics
 from llmframe.engine.run import Run
-from llmframe.errors import LlmframeWarning, UsageError
+from llmframe.errors import LlmframeWarning, Place, UsageError, callers_place
 from llmframe.report import RunReport, failure_counts
 
 STALE_SECONDS: Final = 1.0
 """Seconds without a part after which another part means that a lazy query is collected again."""
 
-Place = tuple[str, int]
-"""A file's name and a line's number."""
-
-_PACKAGE: Final = str(Path(__file__).parents[1])
 _running: weakref.WeakSet[Run] = weakref.WeakSet()
 _last: Run | None = None
 
@@ -88,11 +82,3 @@ def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
     filename, line = place or callers_place()
     # Without a registry it's shown every time: a run's failures are news, whatever the last one's were.
     warnings.warn_explicit(text, LlmframeWarning, filename, line)
-
-
-def callers_place() -> Place:
-    """File and line of the first frame outside llmframe, so that a warning names the user's line."""
-    frame = sys._getframe(1)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - as `warnings` itself walks the stack
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
-        frame = frame.f_back
-    return frame.f_code.co_filename, frame.f_lineno

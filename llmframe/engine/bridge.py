@@ -15,7 +15,7 @@ from importlib import metadata, util
 from typing import Any, Final, Generic, TypeVar
 
 from llmframe.engine.progress import in_kernel
-from llmframe.errors import LlmframeWarning, UsageError
+from llmframe.errors import LlmframeWarning, UsageError, callers_place
 
 T = TypeVar("T")
 
@@ -217,7 +217,7 @@ def _warn_if_blocking(verb: str) -> None:
         return
     _warned = True
     text = f"`{verb}` blocks the running event loop until it is done; `await llmframe.a{verb}(...)` doesn't"
-    warnings.warn(text, LlmframeWarning, stacklevel=5)
+    warnings.warn_explicit(text, LlmframeWarning, *callers_place())
 
 
 def _nest(loop: asyncio.AbstractEventLoop) -> None:
