@@ -67,11 +67,12 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
     try:
         await run.execute(plan, lambda: asyncio.create_task(work()))
     finally:
+        # at once, so that no look at the progress falls between the part's end and its count
+        run.metrics.count_rows(plan, outcomes, missing=run.missing)
         closing = asyncio.create_task(_close(client, runner))
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
         await asyncio.wait({closing}, timeout=CLOSING_SECONDS)
-        run.metrics.count_rows(plan, outcomes, missing=run.missing)
 
 
 async def _close(client: Client, runner: Runner) -> None:

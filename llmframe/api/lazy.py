@@ -16,7 +16,7 @@ from llmframe.api.runs import STALE_SECONDS, new_run, runs_now, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.engine import bridge
 from llmframe.engine.interrupts import watch
-from llmframe.engine.progress import Progress, listener
+from llmframe.engine.progress import Progress, cell_number, listener
 from llmframe.engine.run import Run
 from llmframe.errors import UsageError, callers_place
 from llmframe.frames.base import Frame
@@ -34,7 +34,7 @@ class LazyRun:
         self._layout = Layout(schema=ask.schema, meta=ask.layout.meta)
         self._store = store_of_parts(ask.arguments.sending.cache)
         self._lock = threading.Lock()
-        self._place = callers_place()
+        self._place, self._cell = callers_place(), cell_number()
         self._begin()
 
     def __call__(self, frame: Frame, asked: list[bool] | None) -> Sequence[Column]:
@@ -60,11 +60,13 @@ class LazyRun:
         watch(self._run)
 
     def _current(self) -> Run:
-        """The run that a part belongs to; after a pause the query is collected again, which is another one."""
+        """The run that a part belongs to; in another cell or after a pause the query is collected anew: another one."""
         with self._lock:
-            run = self._run
-            if not run.active and run.ended is not None and run.clock() - run.ended > STALE_SECONDS:
+            run, cell = self._run, cell_number()
+            idle = run.clock() - run.ended if run.ended is not None and not run.active else 0.0
+            if idle > (STALE_SECONDS if cell == self._cell else 0.0):
                 self._begin()
+            self._cell = cell
             runs_now(self._run)
             return self._run
 

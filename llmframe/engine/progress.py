@@ -52,7 +52,7 @@ class Bar:
         self._bar.update(progress.done - self._bar.n)
         notes = {"cached": progress.cached, "failed": progress.failed, "in flight": progress.in_flight}
         shown: dict[str, object] = {name: count for name, count in notes.items() if count}
-        if progress.usd is not None:
+        if progress.usd:
             shown["$"] = f"{progress.usd:.4f}"
         self._bar.set_postfix(shown, refresh=progress.in_flight == 0)
 
@@ -78,8 +78,16 @@ def listener(option: ProgressOption) -> tuple[Callable[[Progress], None] | None,
 
 def in_kernel() -> bool:
     """Whether this process is a Jupyter kernel."""
-    shell = getattr(sys.modules.get("IPython"), "get_ipython", _nothing)()
-    return type(shell).__name__ == "ZMQInteractiveShell"
+    return type(_shell()).__name__ == "ZMQInteractiveShell"
+
+
+def cell_number() -> int | None:
+    """The number of the notebook's cell that runs now; `None` outside notebooks."""
+    return int(_shell().execution_count) if in_kernel() else None
+
+
+def _shell() -> Any:
+    return getattr(sys.modules.get("IPython"), "get_ipython", _nothing)()
 
 
 def _somebody_looks() -> bool:

@@ -118,6 +118,14 @@ def test_the_stop_button_reaches_a_lazy_query_and_keeps_its_answers(kernel, prov
     assert provider.requests == IN_FLIGHT + 8 + (ROWS - 8)
 
 
+def test_a_query_collected_in_another_cell_is_another_run(kernel, provider):
+    kernel.run("q = pl.from_pandas(df).lazy().llm.map('M {t}', **ask)\nout = q.collect()")
+    assert kernel.run("run = llmframe.last_run()\nprint(run.rows, run.cached)").stdout == "50 0\n"
+    kernel.run("out = q.collect()")
+    assert kernel.run("run = llmframe.last_run()\nprint(run.rows, run.cached)").stdout == "50 50\n"
+    assert provider.requests == ROWS
+
+
 def test_the_last_run_is_shown_as_a_table_without_key_or_cell(kernel, provider):
     [shown] = kernel.run("out = df.llm.map('I {t}', **ask)\nllmframe.last_run()").shown
     assert "<table>" in shown["text/html"]
