@@ -13,7 +13,7 @@ from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import dooms_run
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
 from llmframe.core.plan import Plan, Planned
-from llmframe.core.reply import Reply, read_reply
+from llmframe.core.reply import Reading, Reply, read_reply
 from llmframe.core.schema import Schema
 from llmframe.core.template import Message
 from llmframe.engine.dialects import Negotiation
@@ -49,6 +49,7 @@ class Job:
     usd: float | None = None
     booked: bool = False
     joined: bool = False
+    read: tuple[Reply, Reading] | None = None
 
 
 class Runner:
@@ -130,13 +131,24 @@ class Runner:
                 await asyncio.sleep(0)
                 continue
             try:
-                await self._step(job)
+                if not self._answered_meanwhile(job):
+                    await self._step(job)
             except Exception as error:  # the one seam where a row's failure, of whatever kind, becomes data
                 logger.debug("unexpected failure of a request", exc_info=True)
                 if job.joined and self._run.stop is None:  # somebody else's, perhaps of a client that is closed
                     self._put_back(job)
                 else:
                     self._fail(job, Failure("internal", f"{type(error).__name__} in llmframe or a validator"))
+
+    def _answered_meanwhile(self, job: Job) -> bool:
+        """Take the answer that another run has kept since the store was looked at; an attempt begins right after."""
+        entry = self._store.get_many([job.planned.key]).get(job.planned.key)
+        result = None if entry is None else self._schema.read(entry.text)
+        if entry is None or not isinstance(result, Answer):
+            return False
+        job.joined = True
+        self._finish(job, result, Reply(text=entry.text, finish_reason=entry.finish_reason, model=entry.model))
+        return True
 
     async def _step(self, job: Job) -> None:
         try:
@@ -192,7 +204,18 @@ class Runner:
 
     async def _send(self, job: Job, dialect: Dialect) -> Reply:
         async with self._run.places(self._options.max_concurrency):
-            return await self._send_placed(job, dialect)
+            reply = await self._send_placed(job, dialect)
+        # kept before the flight lands: whoever looks finds the answer in flight or in the store
+        job.read = reply, self._read(job, reply, usage=job.usage + reply.usage)
+        return reply
+
+    def _read(self, job: Job, reply: Reply, *, usage: Usage) -> Reading:
+        """Read a reply, and keep it when it's valid."""
+        reading = read_reply(reply, self._schema, tool_name=self._schema.name)
+        if isinstance(reading.result, Answer):
+            entry = Stored(reading.result.text, usage, reply.model, reply.finish_reason)
+            self._store.put_many([(job.planned.key, entry)])
+        return reading
 
     async def _send_placed(self, job: Job, dialect: Dialect) -> Reply:
         run, clock = self._run, self._shared.clock
@@ -277,7 +300,9 @@ class Runner:
         self._put_back(job, "retry", delay=step.delay)
 
     def _after_reply(self, job: Job, reply: Reply) -> None:
-        reading = read_reply(reply, self._schema, tool_name=self._schema.name)
+        sent, reading = job.read or (None, None)
+        if reading is None or sent is not reply:  # another run's
+            reading = self._read(job, reply, usage=job.usage)
         if isinstance(reading.result, Failure) and self._run.stop is None:
             if job.joined:  # only answers are shared
                 self._put_back(job)
@@ -288,9 +313,6 @@ class Runner:
                 job.messages = self._client.reask(job.messages, reply, problem, self._talk.dialect)
                 self._put_back(job, "reask")
                 return
-        if isinstance(reading.result, Answer):
-            entry = Stored(reading.result.text, job.usage, reply.model, reply.finish_reason)
-            self._store.put_many([(job.planned.key, entry)])
         self._finish(job, reading.result, reply)
 
     def _put_back(self, job: Job, again: Literal["retry", "reask"] | None = None, *, delay: float = 0.0) -> None:

@@ -416,6 +416,28 @@ def test_two_runs_that_ask_the_same_share_one_request_and_pay_it_once():
     assert {(outcome.source, outcome.usage) for outcome in second.outcomes if outcome} == {("shared", Usage(0, 0, 0))}
 
 
+@pytest.mark.parametrize("places", [1, 3])
+@pytest.mark.parametrize("ahead", [0.0, 0.5, 1.0, 7.0])
+def test_what_another_run_has_answered_since_the_rows_were_drawn_is_not_asked_again(places: int, ahead: float):
+    async def main() -> None:
+        client, store = Client(), MemoryStore()
+        shared = Shared(asyncio.get_running_loop().time)
+        more = {"store": store, "shared": shared, "max_concurrency": places}
+        first = part_of(names(20), client, **more)
+        second = part_of(names(20)[::-1], client, **more)
+        working = asyncio.create_task(first.work())
+        await asyncio.sleep(ahead)
+        await second.work()
+        await working
+        assert client.prompts == dict.fromkeys(names(20), 1)
+        assert first.kinds == second.kinds == [""] * 20
+        assert first.metrics.requests + second.metrics.requests == 20
+        sources = [outcome.source for part in (first, second) for outcome in part.outcomes if outcome]
+        assert sources.count("live") == 20  # the others cost nothing
+
+    run_in_fake_time(main())
+
+
 def test_after_a_shared_failure_each_run_goes_on_under_its_own_policy():
     one = Client(lambda sent, before: RequestError("server", "500", status=500))
     two = Client(times(1, fault("server", 500)), identity=one.identity)
