@@ -103,13 +103,7 @@ class RunReport:
 
     def _repr_html_(self) -> str:
         """The same table for notebooks."""
-        cells = "".join(
-            f"<tr><th style='text-align:left;padding-right:1em'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in self._lines()
-        )
-        title = html.escape(f"llmframe run · {self.model or 'no model'} · {STATES[self.state]}")
-        return f"<table><caption style='text-align:left'>{title}</caption>{cells}</table>"
+        return _table(f"llmframe run · {self.model or 'no model'} · {STATES[self.state]}", self._lines())
 
     def _lines(self) -> list[tuple[str, str]]:
         saved = [f"{count:,} {word}" for count, word in ((self.cached, "cached"), (self.shared, "shared")) if count]
@@ -179,12 +173,7 @@ class PlanReport:
 
     def _repr_html_(self) -> str:
         """The same table for notebooks."""
-        cells = "".join(
-            f"<tr><th style='text-align:left'>{html.escape(name)}</th>"
-            f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
-            for name, text in self._lines()
-        )
-        return f"<table><caption>{html.escape(f'llmframe plan · {self.model} · nothing sent')}</caption>{cells}</table>"
+        return _table(f"llmframe plan · {self.model} · nothing sent", self._lines())
 
     def _lines(self) -> list[tuple[str, str]]:
         skipped = [
@@ -216,6 +205,15 @@ def failure_counts(failed: Mapping[str, int], rows: int) -> str:
     """`"3 of 10 rows failed: 2 timeout, 1 invalid"`."""
     kinds = ", ".join(f"{count:,} {kind}" for kind, count in sorted(failed.items(), key=_by_count))
     return f"{sum(failed.values()):,} of {rows:,} rows failed: {kinds}"
+
+
+def _table(title: str, lines: list[tuple[str, str]]) -> str:
+    rows = "".join(
+        f"<tr><th style='text-align:left;padding-right:1em'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+        for name, text in lines
+    )
+    return f"<table><caption style='text-align:left;white-space:nowrap'>{html.escape(title)}</caption>{rows}</table>"
 
 
 def _by_count(item: tuple[str, int]) -> tuple[int, str]:
