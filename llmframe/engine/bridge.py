@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import contextvars
 import os
 import queue
@@ -57,7 +58,13 @@ class LoopThread:
         def live() -> None:
             loop = asyncio.new_event_loop()
             loop.call_soon(ready.put, loop)
-            loop.run_forever()
+            ended = False
+            while not ended:
+                # asyncio lets these two through, from a validator that calls `sys.exit()`: others still wait here,
+                # and whoever waits for the task that raised gets it from there
+                with contextlib.suppress(SystemExit, KeyboardInterrupt):
+                    loop.run_forever()
+                    ended = True
 
         self._pid = os.getpid()
         self._thread = threading.Thread(target=live, name="llmframe", daemon=True)

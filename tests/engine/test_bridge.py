@@ -360,6 +360,20 @@ print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), call(), private_loop() i
     assert in_a_process(code) == "0 answered True\n"
 
 
+@pytest.mark.parametrize("end", [SystemExit(3), KeyboardInterrupt()])
+def test_an_exit_inside_the_loop_is_the_callers_and_the_loop_goes_on(end: BaseException):
+    """A validator or a prompt function may call `sys.exit()`."""
+
+    async def leave() -> None:
+        raise end
+
+    before = private_loop()
+    with pytest.raises(type(end)):
+        call(lambda post: leave(), interrupt=lambda: None)
+    assert call(lambda post: asyncio.sleep(0, "answered")) == "answered"
+    assert private_loop() is before
+
+
 def test_a_loop_that_died_is_made_anew():
     thread = LoopThread()
     first = thread.loop()
