@@ -12,6 +12,8 @@ import enum
 import json
 import math
 import os
+import threading
+import weakref
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from types import TracebackType
@@ -134,7 +136,8 @@ def resolve_options(said: Mapping[str, object]) -> SendOptions:
     """
     values: dict[str, object] = {}
     params: dict[str, object] = {}
-    for layer in (_from_environment(), _process_default, *_scopes.get()[-1:], said):
+    default = [layer for layer, _ in _process_default]
+    for layer in (_from_environment(), *default, *_scopes.get()[-1:], said):
         for name, value in layer.items():
             if value is UNSET:
                 continue
@@ -149,20 +152,14 @@ def resolve_options(said: Mapping[str, object]) -> SendOptions:
 class Scope:
     """What `use()` returns: as it stands the process default is set; under `with`, only the block's."""
 
-    __slots__ = ("_before", "_said", "_set")
+    __slots__ = ("__weakref__", "_said")
 
-    def __init__(
-        self, said: Mapping[str, object], *, before: Mapping[str, object], after: Mapping[str, object]
-    ) -> None:
-        self._said, self._before = said, before
-        self._set: Mapping[str, object] | None = after
+    def __init__(self, said: Mapping[str, object]) -> None:
+        self._said = said
 
     def __enter__(self) -> Self:
         """Turn the process default that `use()` set into one of this block (and this context) alone."""
-        if self._set is not None:  # what was said since then stays
-            kept = {name: value for name, value in _process_default.items() if value is not self._set.get(name, UNSET)}
-            _set_default({**self._before, **kept})
-            self._set = None
+        _take_back(self._said)
         scopes = _scopes.get()
         _scopes.set((*scopes, _merged(scopes[-1] if scopes else {}, self._said)))
         return self
@@ -227,11 +224,10 @@ max_attempts, reask, budget, cache, output_mode
     """
     refuse_unknown(unknown, SENDING_OPTIONS, verb="use")
     said = {name: value for name, value in locals().items() if name in SENDING_OPTIONS and value is not UNSET}
-    before = _process_default
-    merged = _merged(before, said)
-    resolve_options(merged)
-    _set_default(merged)
-    return Scope(said, before=before, after=merged)
+    resolve_options(said)
+    scope = Scope(said)
+    _set_default(scope, said)
+    return scope
 
 
 PROVIDER_WORDS: Final = frozenset(
@@ -251,15 +247,30 @@ def refuse_unknown(unknown: Mapping[str, object], known: tuple[str, ...], *, ver
         raise UsageError(f"`{verb}` has no argument {name!r}{did_you_mean(name, known)}; arguments: {', '.join(known)}")
 
 
-_process_default: Mapping[str, object] = {}
+_Layer = tuple[Mapping[str, object], "weakref.ref[Scope]"]
+
+_process_default: tuple[_Layer, ...] = ()
+_changing_default: Final = threading.Lock()
 _scopes: contextvars.ContextVar[tuple[Mapping[str, object], ...]] = contextvars.ContextVar(
     "llmframe_options", default=()
 )
 
 
-def _set_default(values: Mapping[str, object]) -> None:
+def _set_default(scope: Scope, said: Mapping[str, object]) -> None:
+    """Say `said` over the process default: a layer of its own as long as `scope` may still take it back."""
     global _process_default  # noqa: PLW0603 - the one process-wide state, by design
-    _process_default = values
+    with _changing_default:
+        layers = list(_process_default)
+        while len(layers) > 1 and layers[-1][1]() is layers[-2][1]() is None:  # nobody can take these back any more
+            (above, owner), (below, _) = layers.pop(), layers.pop()
+            layers.append((_merged(below, above), owner))
+        _process_default = (*layers, (said, weakref.ref(scope)))
+
+
+def _take_back(said: Mapping[str, object]) -> None:
+    global _process_default  # noqa: PLW0603 - as above
+    with _changing_default:
+        _process_default = tuple(layer for layer in _process_default if layer[0] is not said)
 
 
 def _merged(base: Mapping[str, object], said: Mapping[str, object]) -> Mapping[str, object]:

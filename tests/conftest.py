@@ -21,5 +21,5 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     """Hide keys and settings, forget what `use()` said, and send stored answers to a folder of this test's own."""
     for name in (*KEYS, *(name for name in os.environ if name.startswith("LLMFRAME_"))):
         monkeypatch.delenv(name, raising=False)
-    monkeypatch.setattr("llmframe.options._process_default", {})
+    monkeypatch.setattr("llmframe.options._process_default", ())
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))

@@ -118,6 +118,26 @@ def test_a_block_holds_in_its_own_context_alone():
     assert seen == [None, "inside"]
 
 
+def test_scopes_made_before_one_of_them_is_entered_leave_nothing_behind():
+    """As two threads do that say `with use(...)` at the same time."""
+    first, second = llmframe.use(model="a", params={"seed": 1}), llmframe.use(timeout=5.0, params={"top_p": 0.5})
+    with first, second:
+        assert (resolve_options({}).model, resolve_options({}).timeout, resolve_options({}).params) == (
+            "a",
+            5.0,
+            {"seed": 1, "top_p": 0.5},
+        )
+    assert resolve_options({}) == SendOptions()
+
+
+def test_what_is_said_over_and_over_is_kept_once():
+    for number in range(1, 100):
+        llmframe.use(timeout=float(number), params={f"p{number % 3}": number})
+    assert resolve_options({}).timeout == 99.0
+    assert resolve_options({}).params == {"p0": 99, "p1": 97, "p2": 98}
+    assert len(llmframe.options._process_default) <= 2  # the last one may still be taken back
+
+
 def test_one_scope_serves_several_threads_at_once():
     scope = llmframe.use(model="inside")
     with scope:
