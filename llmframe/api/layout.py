@@ -48,6 +48,15 @@ class Layout:
     into: str | None = None
     meta: bool = False
 
+    def __post_init__(self) -> None:
+        """Raise `UsageError` where the schema's names leave none for a column of ours."""
+        names = [name for name, _ in self.parts]
+        twice = sorted({name for name in names if names.count(name) > 1})
+        if twice:
+            raise UsageError(
+                f"the schema and llmframe both write a column {twice[0]!r}; rename the field of the schema"
+            )
+
     @property
     def error(self) -> str:
         """Name of the error column: `error`, or `llm_error` where the schema has a field of that name."""
@@ -71,14 +80,15 @@ class Layout:
         return [(self.prefix + name, type_) for name, type_ in self.parts]
 
     def check(self, existing: Sequence[str], *, overwrite: bool, verb: str) -> None:
-        """Raise `UsageError` where a new name is there twice, or already there and `overwrite` wasn't said."""
+        """Raise `UsageError` where a new name is already there: without `overwrite`, or several times."""
         names = [name for name, _ in self.types]
-        twice = sorted({name for name in names if names.count(name) > 1})
-        if twice:
-            raise UsageError(
-                f"the schema and llmframe both write a column {twice[0]!r}; rename the field of the schema"
-            )
         clash = [name for name in names if name in existing]
+        several = [name for name in clash if existing.count(name) > 1]
+        if several and overwrite:
+            raise UsageError(
+                f"`overwrite=True` can't tell which of the {existing.count(several[0])} columns named {several[0]!r} "
+                "to replace; rename them, or name the new columns apart with `prefix=`"
+            )
         if clash and not overwrite:
             shown = ", ".join(map(repr, clash))
             raise UsageError(

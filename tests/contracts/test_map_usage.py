@@ -115,6 +115,28 @@ def test_a_bad_argument_is_told(provider: Provider, options: dict[str, Any], mes
     assert provider.requests == 0
 
 
+def test_names_of_ours_are_told_before_anything_is_sent_wherever_they_land(provider: Provider):
+    text = pl.Series("t", ["a"])
+    ask = {"schema": Twice, "client": provider}
+    for call in (
+        lambda: text.llm.map("J {}", **ask),
+        lambda: text.to_frame().llm.map("J {t}", into="x", **ask),
+        lambda: pl.col("t").llm.map("J {}", **ask),
+        lambda: text.to_frame().lazy().llm.map("J {t}", into="x", **ask),
+    ):
+        with pytest.raises(UsageError, match="both write a column 'llm_error'"):
+            call()
+    assert provider.requests == 0
+
+
+@pytest.mark.parametrize("where", [None, [True, False]])
+def test_columns_of_one_name_are_never_overwritten(provider: Provider, where: Any):
+    frame = pd.DataFrame([["a", "x", "y"], ["b", "x", "y"]], columns=["t", "label", "label"])
+    with pytest.raises(UsageError, match="can't tell which of the 2 columns named 'label'"):
+        frame.llm.map("J {t}", schema=Verdict, client=provider, overwrite=True, where=where)
+    assert provider.requests == 0
+
+
 def test_without_a_model_three_lines_to_copy_are_shown(library: Kind):
     with pytest.raises(UsageError, match="no model was named") as caught:
         library.make({"t": ["a"]}).llm.map("J {t}", schema=Verdict)
