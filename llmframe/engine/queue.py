@@ -63,6 +63,10 @@ class WorkQueue(Generic[J]):
         if self._idle:
             self._changed.set()
 
+    def left(self) -> list[J]:
+        """The jobs that wait for another attempt."""
+        return [job for _, _, job in self._delayed]
+
     def hurry(self) -> None:
         """Make every waiting job due now: the run has stopped and they only need to be told."""
         self._delayed = [(0.0, number, job) for _, number, job in self._delayed]

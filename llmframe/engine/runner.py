@@ -109,6 +109,8 @@ class Runner:
         except BaseExceptionGroup as group:  # a row's failure never leaves a worker: drawing the rows failed
             raise group.exceptions[0] from None
         finally:
+            for job in self._queue.left():
+                self._abandon(job)
             self._run.stopping.discard(self._hurry)
             self._gate.leave(rate)
             self._run.metrics.output_mode = self._talk.dialect.mode
@@ -133,6 +135,9 @@ class Runner:
             try:
                 if not self._answered_meanwhile(job):
                     await self._step(job)
+            except asyncio.CancelledError:
+                self._abandon(job)
+                raise
             except Exception as error:  # the one seam where a row's failure, of whatever kind, becomes data
                 logger.debug("unexpected failure of a request", exc_info=True)
                 if job.joined and self._run.stop is None:  # somebody else's, perhaps of a client that is closed
@@ -229,6 +234,9 @@ class Runner:
         except TimeoutError:
             run.metrics.unknown_usage += 1
             raise RequestError("timeout", f"no whole answer within {self._options.timeout:g} s") from None
+        except asyncio.CancelledError:
+            run.metrics.unknown_usage += 1
+            raise
         except RequestError as error:
             if error.kind == "rate_limit":
                 asked = error.retry_after
@@ -244,6 +252,8 @@ class Runner:
 
     async def _admitted(self) -> int:
         """Wait for a turn, but not for one that a stopped run no longer needs; the gate's generation."""
+        if self._run.stop is not None:  # while it waited for a place, so that nobody hurried it
+            raise RequestError("cancelled", self._run.stop.detail)
         try:
             async with asyncio.timeout(None) as turn:
                 self._turns.add(turn)
@@ -321,6 +331,12 @@ class Runner:
 
     def _fail(self, job: Job, failure: Failure) -> None:
         self._finish(job, failure, None)
+
+    def _abandon(self, job: Job) -> None:
+        """Tell what a request took whose answer nobody waits for any more, unless it has come."""
+        index = job.planned.index
+        if index >= len(self._outcomes) or self._outcomes[index] is None:
+            self._fail(job, self._run.missing)
 
     def _finish(self, job: Job, result: Answer | Failure, reply: Reply | None) -> None:
         begun = job.first_sent

@@ -231,6 +231,22 @@ def test_the_parts_of_a_run_share_its_places():
     assert run_in_fake_time(main()) == 4
 
 
+def test_no_part_of_a_stopped_run_waits_for_a_turn():
+    """The other parts wait for a place when it stops, and would then wait a minute each to be paced."""
+
+    async def main() -> float:
+        client = Client(lambda sent, before: RequestError("auth", "401", status=401))
+        shared, run = Shared(asyncio.get_running_loop().time), new_run()
+        more = {"run": run, "shared": shared, "max_concurrency": 1, "requests_per_minute": 1}
+        parts = [part_of([row], client, **more) for row in names(4)]
+        await asyncio.gather(*(part.work() for part in parts))
+        assert [part.kinds for part in parts] == [["auth"]] * 4
+        assert len(client.sent) == 1
+        return asyncio.get_running_loop().time()
+
+    assert run_in_fake_time(main()) == pytest.approx(1.0)
+
+
 def test_an_attempt_that_takes_too_long_is_cancelled_and_its_usage_counted_as_unknown():
     client = Client(latency=lambda sent: 99.0 if len(client.sent) == 1 else 1.0)
     part = answered(["a"], client, timeout=5, max_attempts=2)
@@ -528,6 +544,35 @@ def test_cancelling_ends_what_is_in_flight_and_keeps_what_came_back():
     assert part.kinds == ["", "", ""] + ["cancelled"] * 47
     assert part.client.cancelled == 6
     assert part.run.report().state == "interrupted"
+
+
+def test_what_an_interrupted_run_took_stands_on_its_rows():
+    """Paid replies of rows that were in flight again or waited for their retry; what was cancelled is unknown."""
+
+    def behave(sent: Sent, before: int) -> Reply | BaseException:
+        if before == 0:
+            return say("perhaps")  # paid, and asked again
+        return RequestError("server", "503", status=503, retry_after=100.0) if sent.prompt == "row-0" else say("pos")
+
+    async def main() -> Part:
+        client = Client(behave)
+        client.latency = lambda sent: 50.0 if sent.prompt == "row-1" and len(sent.messages) > 1 else 1.0
+        part = part_of(names(4), client, max_concurrency=3)
+        working = asyncio.create_task(part.work())
+        await asyncio.sleep(3.5)
+        part.run.cancel()
+        await working
+        return part
+
+    part = run_in_fake_time(main())
+    # row-0 waits for its retry, row-1 is in flight again, row-2 is answered, row-3 is in flight again
+    assert part.kinds == ["cancelled", "cancelled", "", "cancelled"]
+    assert [outcome.attempts for outcome in part.outcomes if outcome] == [2, 2, 2, 2]
+    assert part.metrics.requests == len(part.client.sent) == 8
+    tokens = [outcome.usage.input_tokens for outcome in part.outcomes if outcome]
+    assert tokens == [10, 10, 20, 10]
+    assert part.metrics.usage.input_tokens == 50
+    assert part.metrics.unknown_usage == part.client.cancelled == 2
 
 
 def test_a_reply_that_comes_at_the_moment_of_cancelling_is_paid_and_kept():
