@@ -130,21 +130,28 @@ async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Cal
     if _thread.inside():
         return await make(lambda call: call())
     ended: asyncio.Future[asyncio.Task[T]] = here.create_future()
+    shown: asyncio.Future[None] = here.create_future()
 
     def finish(task: asyncio.Task[T]) -> None:
         _call_on(here, lambda: None if ended.done() else ended.set_result(task))
 
-    _submit(make(lambda call: _call_on(here, call)), finish)
-    # A kernel's stop button only queues its cancelling (tornado's `add_callback` on the running loop wakes nobody):
-    # a cell that waits for a bare future would go on for ever.
-    look = LOOK_SECONDS if in_kernel() else None
+    def show(call: Callable[[], None]) -> None:
+        try:
+            call()
+        except Exception as error:  # noqa: BLE001 - the listener is the user's code: raised below, in the task that waits
+            if not shown.done():
+                shown.set_exception(error)
+
+    _submit(make(lambda call: _call_on(here, lambda: show(call))), finish)
     try:
-        while not ended.done():
-            await asyncio.wait([ended], timeout=look)
+        await _first_of(ended, shown)
+        if shown.done():
+            shown.result()
         return ended.result().result()
-    except asyncio.CancelledError:
-        interrupt()
-        await asyncio.wait([ended], timeout=GRACE_SECONDS)
+    except BaseException:
+        if not ended.done():
+            interrupt()
+            await asyncio.wait([ended], timeout=GRACE_SECONDS)
         if ended.done():
             _Ended(ended.result()).hush()
         raise
@@ -171,6 +178,14 @@ def run_here(make: Callable[[], Coroutine[Any, Any, T]], *, interrupt: Callable[
         loop.run_until_complete(asyncio.wait([task], timeout=GRACE_SECONDS))
         _Ended(task).hush()
         raise
+
+
+async def _first_of(*futures: asyncio.Future[Any]) -> None:
+    # A kernel's stop button only queues its cancelling (tornado's `add_callback` on the running loop wakes nobody):
+    # a cell that waits for a bare future would go on for ever.
+    look = LOOK_SECONDS if in_kernel() else None
+    while not any(future.done() for future in futures):
+        await asyncio.wait(futures, timeout=look, return_when=asyncio.FIRST_COMPLETED)
 
 
 def _submit(work: Coroutine[Any, Any, T], ended: Callable[[asyncio.Task[T]], None]) -> None:

@@ -220,6 +220,19 @@ def test_posted_calls_run_in_the_awaiting_loops_thread():
     assert seen == [threading.current_thread()]
 
 
+def test_a_posted_call_that_raises_stops_awaited_work_too():
+    stoppable = Stoppable()
+
+    def broken() -> None:
+        raise LookupError("a bar of the user's own")
+
+    with pytest.raises(LookupError, match="a bar of the user's own"):
+        asyncio.run(
+            arun(lambda post: stoppable.work(begun=lambda: post(broken)), interrupt=stoppable.interrupt),
+        )
+    assert stoppable.ended
+
+
 def test_awaited_inside_the_private_loop_it_runs_there():
     async def outer() -> str:
         async def work(post: Post) -> str:
