@@ -59,7 +59,7 @@ class Part:
         """The native frame, or for a Series and one value a Series."""
         ask, frame = self.prepared.asking, self.prepared.frame
         columns = self.columns()
-        if isinstance(frame, SeriesFrame) and ask.schema.single and not ask.layout.meta and len(ask.schema.fields) == 1:
+        if isinstance(frame, SeriesFrame) and ask.gives_series:
             return frame.series(columns[0])
         return frame.attach(columns, report=self.run.report().to_json(), replace=ask.arguments.overwrite)
 
@@ -78,9 +78,12 @@ class Part:
         if found is None:
             return
         row, failure = found
-        layout = self.prepared.asking.layout
+        ask = self.prepared.asking
+        hint = f"`{ask.layout.error_place}` in this exception's `.frame` says why"
+        if isinstance(self.prepared.frame, SeriesFrame) and ask.gives_series:
+            hint = "a map over the Series' `.to_frame()` has an error column that says why"
         raise RowError(
-            f"row {row} failed: {failure.kind} (`{layout.prefix}{layout.error}` in this exception's `.frame` says why)",
+            f"row {row} failed: {failure.kind} ({hint})",
             kind=failure.kind,
             frame=result,
         )

@@ -64,6 +64,11 @@ class Layout:
         return "llm_error" if "error" in taken else "error"
 
     @property
+    def error_place(self) -> str:
+        """Where the error stands in the frame: its column, or its field in the struct column."""
+        return self.prefix + (self.error if self.into is None else f"{self.into}.{self.error}")
+
+    @property
     def parts(self) -> list[tuple[str, ColumnType]]:
         """Name, without prefix, and type of everything that is written."""
         parts = [(field.name, field.type) for field in self.schema.fields]

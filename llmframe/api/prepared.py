@@ -27,6 +27,11 @@ class Asking:
     schema: Schema
     layout: Layout
 
+    @property
+    def gives_series(self) -> bool:
+        """Whether a Series gets a Series back: for one value, with nothing beside it."""
+        return self.schema.single and not self.layout.meta and len(self.schema.fields) == 1
+
     def client(self) -> Client:
         """A client for one part of a run; nothing is opened yet."""
         sending = self.arguments.sending

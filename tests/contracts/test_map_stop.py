@@ -56,6 +56,20 @@ def test_the_first_failure_is_raised_with_the_frame_and_ends_the_sending(library
     assert provider.requests == 35
 
 
+def test_what_is_raised_says_where_the_reason_stands(library: Kind, provider: Provider):
+    provider.always(Status(400, "context_length_exceeded"))
+    frame = library.make({"t": ["a"]})
+    ask = {"client": provider, "on_error": "raise", "prefix": "x_"}
+    for call, place in (
+        (lambda: frame.llm.map("J {t}", schema=Verdict, **ask), "`x_error` in this exception's `.frame`"),
+        (lambda: frame.llm.map("J {t}", schema=Verdict, into="all", **ask), "`x_all.error` in this exception's"),
+        (lambda: frame["t"].llm.map("J {}", schema=Verdict, **ask), "`x_error` in this exception's"),
+        (lambda: frame["t"].llm.map("J {}", schema=bool, **ask), r"`\.to_frame\(\)` has an error column"),
+    ):
+        with pytest.raises(RowError, match=place):
+            call()
+
+
 def test_requests_in_flight_end_before_the_first_failure_is_raised(library: Kind, provider: Provider):
     provider.when("row-0 ", Status(400, "context_length_exceeded"))
     provider.hold()
