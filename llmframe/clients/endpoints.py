@@ -165,14 +165,25 @@ def sending_url(base_url: str) -> str:
     Raises
     ------
     UsageError
-        If it isn't an absolute http(s) URL.
+        If it isn't an absolute http(s) URL, or holds a user, a query or a fragment.
     """
     url = base_url.strip().rstrip("/")
-    parts = urlsplit(url)
-    if parts.scheme.lower() not in _DEFAULT_PORTS or not parts.hostname:
-        # The value isn't shown: a URL may hold a password.
-        raise UsageError('base_url must be an absolute URL such as "http://localhost:8000/v1"')
-    if not parts.path and not parts.query and url not in _KNOWN_URLS:
+    # The value isn't shown in what follows: a URL may hold a password.
+    wrong = UsageError('base_url must be an absolute URL such as "http://localhost:8000/v1"')
+    try:
+        parts = urlsplit(url)
+        absolute = parts.scheme.lower() in _DEFAULT_PORTS and bool(parts.hostname) and parts.port != 0
+    except ValueError:  # a port out of range, half a bracket
+        raise wrong from None
+    if not absolute:
+        raise wrong
+    if parts.query or parts.fragment:
+        raise UsageError('base_url has a query; leave it out and give `params={"extra_query": {...}}`')
+    if parts.username is not None:
+        raise UsageError(
+            'base_url has a user in it; leave it out and give `params={"extra_headers": {"Authorization": ...}}`'
+        )
+    if not parts.path and url not in _KNOWN_URLS:
         url += "/v1"
     return url.removesuffix("/chat/completions")
 

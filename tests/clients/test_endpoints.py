@@ -26,12 +26,15 @@ from llmframe.errors import MissingExtraError, UsageError
         "http://localhost:8000/v1",
         "http://localhost:8000/v1/",
         " http://LOCALHOST:8000/v1/ ",
-        "http://user:SECRET@localhost:8000/v1?key=SECRET",
         "http://localhost:8000/v1/chat/completions",
     ],
 )
 def test_one_server_has_one_identity_however_its_address_is_written(url: str):
     assert identity_of(sending_url(url)) == "http://localhost:8000/v1"
+
+
+def test_an_identity_holds_no_user_and_no_query():
+    assert identity_of("http://user:SECRET@localhost:8000/v1?key=SECRET") == "http://localhost:8000/v1"
 
 
 def test_a_default_port_falls_away_and_a_path_stays():
@@ -44,10 +47,27 @@ def test_a_providers_own_address_is_sent_as_it_is():
     assert sending_url("https://api.perplexity.ai") == "https://api.perplexity.ai"
 
 
-@pytest.mark.parametrize("url", ["localhost:8000", "ftp://host/v1", "", "http://", "/v1"])
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "ftp://host/v1", "", "http://", "/v1", "http://h:99999", "http://[::1"]
+)
 def test_an_address_that_isnt_one_is_refused(url: str):
     with pytest.raises(UsageError, match="absolute URL"):
         sending_url(url)
+
+
+@pytest.mark.parametrize(
+    ("url", "remedy"),
+    [
+        ("http://host/v1?api-version=SECRET", "extra_query"),
+        ("http://host?a=SECRET", "extra_query"),
+        ("http://host/v1#SECRET", "extra_query"),
+        ("http://user:SECRET@host/v1", "extra_headers"),
+    ],
+)
+def test_what_an_address_cannot_carry_is_refused_with_its_own_place_and_never_shown(url: str, remedy: str):
+    with pytest.raises(UsageError, match=remedy) as caught:
+        sending_url(url)
+    assert "SECRET" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
