@@ -30,6 +30,8 @@ _REFUSED = MappingProxyType(
         "base_url": "give `base_url=`",
     }
 )
+_TRANSPORT = frozenset({"timeout", "max_retries", "api_key", "base_url"})
+"""Of these, words that mean nothing to us inside a body: a server may have parameters of its own by that name."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -66,6 +68,9 @@ def read_params(params: Mapping[str, object]) -> Params:
             raise UsageError(f"params key {key!r} can't be set there; {_REFUSED[key]}")
     rest = dict(params)
     extra = _mapping(rest.pop("extra_body", None), "extra_body")
+    for key in extra:
+        if key in _REFUSED and key not in _TRANSPORT:
+            raise UsageError(f"params['extra_body'] key {key!r} can't be set there; {_REFUSED[key]}")
     headers = _mapping(rest.pop("extra_headers", None), "extra_headers")
     query = _mapping(rest.pop("extra_query", None), "extra_query")
     names: tuple[TokenName, ...] = ("max_tokens", "max_completion_tokens")
@@ -100,7 +105,7 @@ def _mapping(value: object, key: str) -> dict[str, object]:
 
 def _check_json(key: str, value: object) -> None:
     try:
-        json.dumps(value, allow_nan=False)
+        json.dumps(value, allow_nan=False, ensure_ascii=False).encode()
     except (TypeError, ValueError):
         raise UsageError(f"params[{key!r}] isn't JSON: {type(value).__name__}; give plain values") from None
 

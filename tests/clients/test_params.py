@@ -16,6 +16,12 @@ def test_a_key_that_belongs_to_an_argument_is_refused_by_name(key: str):
         read_params({key: 1})
 
 
+@pytest.mark.parametrize("key", ["n", "messages", "model", "tools", "response_format", "stream"])
+def test_an_extra_body_is_no_way_round_an_argument(key: str):
+    with pytest.raises(UsageError, match=f"extra_body'\\] key '{key}'"):
+        read_params({"extra_body": {key: 1}})
+
+
 def test_unknown_keys_pass_and_extras_go_where_they_say():
     params = read_params(
         {
@@ -50,6 +56,7 @@ def test_nothing_is_sent_that_wasnt_set():
         {"max_tokens": True},
         {"max_tokens": "7"},
         {"seed": object()},
+        {"user": "half a pair: \ud800"},
         {"temperature": float("nan")},
         {"extra_body": [1]},
         {"extra_headers": {"x": 1}},
