@@ -58,6 +58,7 @@ _BY_STATUS: dict[int, tuple[ErrorKind, str]] = {
     425: ("server", "TooEarlyError"),
     429: ("rate_limit", "RateLimitError"),
     501: ("bad_request", "NotImplementedError"),
+    508: ("not_found", "RedirectError"),
     529: ("server", "OverloadedError"),
 }
 
@@ -187,6 +188,8 @@ def clean(text: str, *, secrets: Iterable[str] = ()) -> str:
 def _by_status(status: int) -> tuple[ErrorKind, str]:
     if status in _BY_STATUS:
         return _BY_STATUS[status]
+    if 300 <= status < 400:  # noqa: PLR2004 - HTTP's classes
+        return "not_found", "RedirectError"
     if status >= 500 or status < 400:  # noqa: PLR2004 - HTTP's classes
         return "server", "InternalServerError" if status >= 500 else "InvalidReply"  # noqa: PLR2004
     return "bad_request", "APIStatusError"
@@ -225,6 +228,8 @@ def _chain(error: BaseException) -> Iterator[BaseException]:
 
 def _answer_of(error: BaseException) -> tuple[int | None, object, Mapping[str, str] | None]:
     """Status, body and headers where the exception carries them (openai, anthropic, google, cohere, boto, …)."""
+    if any(kind.__name__ == "ClientResponseError" for kind in type(error).__mro__):
+        return None, None, None  # aiohttp's own word for HTTP that it can't read: its 400 is no server's answer
     raised = cast("Any", error)
     response: Any = getattr(raised, "response", None)
     if isinstance(response, dict):  # botocore's own form

@@ -21,7 +21,7 @@ from llmframe.core.reply import Reply
 if TYPE_CHECKING:
     from llmframe.core.schema import Schema
 
-_ERROR_STATUS = 400
+_REDIRECT_STATUS, _ERROR_STATUS = 300, 400
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,7 +61,12 @@ class Origin:
     @property
     def key(self) -> str:
         """The key now in use; empty when it isn't a fixed text."""
-        key: Any = self.given.api_key if self.given is not None else self.api_key
+        if self.given is None:
+            return self.api_key
+        if getattr(self.given, "_azure_ad_token_provider", None) is not None:
+            return ""
+        # Beside a token of Azure's directory the SDK's `api_key` is a word in place of a key.
+        key: Any = getattr(self.given, "_azure_ad_token", None) or self.given.api_key
         return key if isinstance(key, str) else ""
 
 
@@ -173,6 +178,10 @@ class OpenAIClient:
         return from_exception(error, secrets=self._secrets, where=self.identity)
 
     def _read(self, answer: HttpAnswer) -> Reply:
+        if _REDIRECT_STATUS <= answer.status < _ERROR_STATUS:
+            # Where to isn't shown: a sign-in address holds tokens.
+            moved = "the address sends requests elsewhere; give the one where the server stands as `base_url`"
+            raise from_response(answer.status, {"message": moved})
         if answer.status >= _ERROR_STATUS:
             raise from_response(answer.status, answer.content, answer.headers, secrets=self._secrets)
         try:

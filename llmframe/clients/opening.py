@@ -170,10 +170,11 @@ def _with_client(client: object, *, model: str | None, params: Params, schema: S
 def _with_openai(client: Any, *, model: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
     if not model:
         raise UsageError(f'client {type(client).__name__} was given without a model; name it: `model="gpt-4o-mini"`')
-    if isinstance(client.api_key, str) and client.api_key:
-        checked_key(client.api_key, source="the client's api_key")
+    origin = Origin(given=client)
+    if origin.key:
+        checked_key(origin.key, source="the client's api_key")
     price = endpoints.price_name(str(client.base_url))
-    return _openai(Origin(given=client), model, params, schema, output_mode, provider=price)
+    return _openai(origin, model, params, schema, output_mode, provider=price)
 
 
 def _with_instructor(client: Any, *, model: str | None, params: Params, schema: Schema, output_mode: str) -> Client:

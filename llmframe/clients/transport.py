@@ -12,7 +12,7 @@ import urllib.request
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
-from urllib.parse import urlsplit
+from urllib.parse import urljoin, urlsplit
 
 from llmframe.clients.base import Message
 from llmframe.clients.params import Params
@@ -22,6 +22,11 @@ PATH = "/chat/completions"
 MAX_CONNECTIONS = 1000
 """Idle connections kept; open ones aren't bounded here, the engine bounds requests in flight."""
 
+MAX_REDIRECTS = 5
+"""Hops of one request; servers that add or take a slash need one."""
+
+_SAME_REQUEST = frozenset({307, 308})  # the others make a GET of it
+_LOOP_DETECTED = 508
 _KEEPALIVE_S = 5.0  # as the SDK: servers close idle connections soon after
 # What the SDK makes when no `http_client` was given, and its aiohttp client. An explicit DefaultAsyncHttpx2Client stays
 # the user's: a proxy or certificate given to it would be lost in a copy.
@@ -121,8 +126,23 @@ class SessionTransport:
     async def post(self, prepared: Prepared, messages: list[Message]) -> HttpAnswer:
         """Send one request."""
         data = prepared.head + json.dumps(messages, ensure_ascii=False).encode() + b"}"
-        async with self._session.post(self.url, data=data, headers=self.headers) as answer:
-            return HttpAnswer(answer.status, answer.headers, await answer.read())
+        url = self.url
+        for _ in range(MAX_REDIRECTS):
+            async with self._session.post(url, data=data, headers=self.headers, allow_redirects=False) as answer:
+                moved = self._moved(url, answer)
+                if moved is None:
+                    return HttpAnswer(answer.status, answer.headers, await answer.read())
+                url = moved
+        return HttpAnswer(_LOOP_DETECTED, {}, b'{"error": {"message": "the server redirects without end"}}')
+
+    def _moved(self, url: str, answer: Any) -> str | None:
+        """Where the same request goes on: only on the same server, for it has keys in its headers and a prompt."""
+        if answer.status not in _SAME_REQUEST or "location" not in answer.headers:
+            return None
+        target = urljoin(url, answer.headers["location"])
+        here, there = urlsplit(self.url), urlsplit(target)
+        upgraded = (here.scheme, there.scheme) == ("http", "https") and here.hostname == there.hostname
+        return target if (here.scheme, here.netloc) == (there.scheme, there.netloc) or upgraded else None
 
     async def close(self) -> None:
         """Close the session."""

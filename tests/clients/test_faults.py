@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any, ClassVar
 
+import aiohttp
 import anthropic
 import google.genai.errors
 import httpx2
@@ -12,6 +13,8 @@ import openai
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from multidict import CIMultiDict, CIMultiDictProxy
+from yarl import URL
 
 from llmframe.clients.faults import MESSAGE_CHARS, clean, from_exception, from_response
 from llmframe.clients.refusals import FOREIGN_LOOP, dooms_run, transient
@@ -190,3 +193,10 @@ def test_what_looks_like_a_key_is_hidden_even_when_it_isnt_ours():
     assert (
         clean("Incorrect API key provided: sk-proj-abcdef0123. Find it") == "Incorrect API key provided: [key]. Find it"
     )
+
+
+def test_http_that_the_session_cannot_read_is_a_fault_of_the_line_and_no_refusal():
+    info = aiohttp.RequestInfo(URL("http://127.0.0.1/v1"), "POST", CIMultiDictProxy(CIMultiDict()))
+    fault = from_exception(aiohttp.ClientResponseError(info, (), status=400, message="Bad status line: b'SSH-2.0'"))
+    assert (fault.kind, fault.status) == ("connection", None)
+    assert transient(fault)

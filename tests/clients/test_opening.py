@@ -182,3 +182,15 @@ def test_no_client_shows_its_key_when_it_is_printed():
         client = opened(model=model, api_key="sk-SECRET")
         assert "SECRET" not in f"{client!r} {client}"
         assert "SECRET" not in repr(vars(client)["_origin"])
+
+
+@pytest.mark.parametrize("kind", ["token", "provider"])
+def test_a_token_of_azures_directory_takes_the_place_of_a_key(kind: str):
+    async def renewed() -> str:
+        return "ad.SECRET"
+
+    given: dict[str, Any] = {"azure_ad_token": "ad.SECRET"} if kind == "token" else {"azure_ad_token_provider": renewed}
+    sdk = openai.AsyncAzureOpenAI(azure_endpoint="http://x", api_version="2024-10-21", **given)
+    found = opened(client=sdk, model="d")
+    assert (found.account == opened(model="d", base_url="http://x", api_key="ad.SECRET").account) is (kind == "token")
+    assert "SECRET" not in repr(found)

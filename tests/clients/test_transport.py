@@ -9,10 +9,11 @@ from typing import Any
 import httpx2
 import openai
 import pytest
-from aiohttp import ServerDisconnectedError
+from aiohttp import ServerDisconnectedError, web
 
 from llmframe.clients.params import Params, read_params
 from llmframe.clients.transport import (
+    MAX_REDIRECTS,
     Prepared,
     SdkTransport,
     SessionTransport,
@@ -138,3 +139,53 @@ async def test_only_the_sdks_own_transport_is_copied():
     for mine in (httpx2.AsyncClient(), openai.DefaultAsyncHttpx2Client()):
         assert not is_copyable(openai.AsyncOpenAI(api_key="k", http_client=mine))
         await mine.aclose()
+
+
+class Mover:
+    """A server that answers every path but `/there` with a redirect to `target`, and remembers what it got."""
+
+    def __init__(self, status: int = 307, target: str = "/there") -> None:
+        self.status, self.target = status, target
+        self.seen: list[web.Request] = []
+
+    async def start(self) -> str:
+        app = web.Application()
+        app.router.add_route("*", "/{path:.*}", self._answer)
+        self.runner = web.AppRunner(app)
+        await self.runner.setup()
+        site = web.TCPSite(self.runner, "127.0.0.1", 0)
+        await site.start()
+        return f"http://127.0.0.1:{self.runner.addresses[0][1]}"
+
+    async def _answer(self, request: web.Request) -> web.Response:
+        self.seen.append(request)
+        if request.path == "/there":
+            return web.json_response({"model": "m", "got": await request.json()})
+        return web.Response(status=self.status, headers={"location": self.target})
+
+
+@pytest.mark.parametrize(
+    ("status", "target", "answered", "requests"),
+    [(308, "/there", 200, 2), (307, "/round", 508, MAX_REDIRECTS), (302, "/there", 302, 1), (301, "/there", 301, 1)],
+)
+async def test_a_redirect_is_followed_where_it_keeps_the_request(
+    status: int, target: str, answered: int, requests: int
+):
+    mover = Mover(status, target)
+    session = SessionTransport(f"{await mover.start()}/here", {"api-key": "sk-SECRET"})
+    answer = await session.post(Prepared.of(BODY), MESSAGES)
+    await session.close()
+    await mover.runner.cleanup()
+    assert (answer.status, len(mover.seen)) == (answered, requests)
+    assert all(request.headers["api-key"] == "sk-SECRET" for request in mover.seen)
+
+
+async def test_no_key_and_no_prompt_follows_a_redirect_to_another_server():
+    other = Mover()
+    mover = Mover(307, f"{await other.start()}/there")
+    session = SessionTransport(f"{await mover.start()}/here", {"api-key": "sk-SECRET", "x-team": "blue"})
+    answer = await session.post(Prepared.of(BODY), MESSAGES)
+    await session.close()
+    for server in (mover, other):
+        await server.runner.cleanup()
+    assert (answer.status, other.seen) == (307, [])
