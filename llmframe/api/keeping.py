@@ -9,6 +9,7 @@ from llmframe.options import CacheOption
 from llmframe.stores.base import MemoryStore, Store, Stored
 
 _process_store: Final = MemoryStore()
+_process_store.hold_over_forks()
 
 
 class Layered:

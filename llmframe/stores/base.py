@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
@@ -69,6 +70,12 @@ class MemoryStore:
                 self._entries[key] = entry
             while self._bytes > self._limit and self._entries:
                 self._bytes -= _size(self._entries.popitem(last=False)[1])
+
+    def hold_over_forks(self) -> None:
+        """Let no fork fall into a thread's look-up: the child would wait for that thread, which it doesn't have."""
+        if hasattr(os, "register_at_fork"):  # not on Windows
+            release = self._lock.release
+            os.register_at_fork(before=self._lock.acquire, after_in_parent=release, after_in_child=release)
 
     def clear(self) -> None:
         """Forget everything."""

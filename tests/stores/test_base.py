@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 import threading
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -85,3 +89,32 @@ def test_threads_may_put_and_get_at_once():
     assert failures == []
     assert store._bytes == len(store) * (10 + _ENTRY_BYTES)
     assert len(store) == 50
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't fork")
+def test_a_process_forked_while_a_thread_is_storing_can_look_up():
+    code = """
+import os, signal, threading, warnings
+from llmframe.stores.base import MemoryStore, Stored
+
+warnings.simplefilter("ignore", DeprecationWarning)  # from 3.12 on Python itself warns of any fork beside a thread
+store, inside, go_on = MemoryStore(), threading.Event(), threading.Event()
+store.hold_over_forks()
+store.put_many([(b"k", Stored("x"))])
+
+def slowly():
+    inside.set()
+    go_on.wait()
+    yield b"l", Stored("y")
+
+threading.Thread(target=store.put_many, args=(slowly(),)).start()
+inside.wait()
+threading.Timer(0.2, go_on.set).start()
+pid = os.fork()
+if not pid:
+    signal.alarm(10)
+    os._exit(0 if len(store.get_many([b"k", b"l"])) == 2 else 1)
+print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), len(store.get_many([b"k", b"l"])))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    assert (done.stdout, done.stderr) == ("0 2\n", "")
