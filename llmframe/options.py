@@ -299,6 +299,7 @@ _READERS: Final[Mapping[str, Callable[[str], object]]] = {
     "timeout": float,
     "max_attempts": int,
     "reask": int,
+    "budget": str,
     "cache": _flag,
     "output_mode": str,
 }

@@ -250,6 +250,12 @@ def test_an_environment_that_can_not_be_read_is_refused_without_its_value(
     assert caught.value.__cause__ is None
 
 
+def test_a_budget_in_the_environment_is_not_overlooked(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LLMFRAME_BUDGET", "3")
+    with pytest.raises(UsageError, match="`budget` isn't available in this version"):
+        resolve_options({})
+
+
 def test_an_empty_environment_variable_says_nothing(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LLMFRAME_TIMEOUT", "")
     assert resolve_options({}).timeout == 60
