@@ -218,11 +218,13 @@ def _defaults(kind: Any, fields: dict[str, Any]) -> dict[str, Any]:
 
 def _builder(kind: Any, names: list[str]) -> Any:
     adapter = TypeAdapter(kind)
-    pydantic_made = hasattr(kind, "__pydantic_fields__")
+    infos: dict[str, FieldInfo] | None = getattr(kind, "__pydantic_fields__", None)
+    # A pydantic dataclass is built by its aliases, a plain one by its names.
+    keys = {name: name if infos is None else wire_key(name, infos[name]) for name in names}
 
     def build(self: BaseModel) -> BaseModel:
-        values = {name: getattr(self, name) for name in names}
-        built: Any = adapter.validate_python(values) if pydantic_made else kind(**values)
+        values = {keys[name]: getattr(self, name) for name in names}
+        built: Any = kind(**values) if infos is None else adapter.validate_python(values)
         for name in names:
             vars(self)[name] = getattr(built, name)  # what `__post_init__` made of it
         return self

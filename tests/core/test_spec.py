@@ -11,7 +11,7 @@ from typing import Annotated, Any, Generic, Literal, Required, TypeVar
 
 import pydantic.dataclasses
 import pytest
-from pydantic import BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
+from pydantic import AliasChoices, BaseModel, ConfigDict, Field, RootModel, ValidationError, create_model
 from typing_extensions import TypedDict
 
 from llmframe.core.spec import asked_of, wire_name, with_confidences
@@ -162,6 +162,17 @@ def test_a_pydantic_dataclass_keeps_its_validators():
     for bad in ('{"n": 13}', '{"n": 0}'):
         with pytest.raises(ValidationError):
             model.model_validate_json(bad)
+
+
+def test_a_pydantic_dataclass_is_built_by_its_aliases():
+    @pydantic.dataclasses.dataclass
+    class Aliased:
+        first: int
+        second: str = Field(alias="2nd")
+        third: str = Field(validation_alias=AliasChoices("3rd", "iii"))
+
+    found: Any = asked_of(Aliased).model.model_validate_json('{"first": 1, "2nd": "b", "iii": "c"}')
+    assert (found.first, found.second, found.third) == (1, "b", "c")
 
 
 def test_a_typed_dicts_optional_key_may_be_left_out():
