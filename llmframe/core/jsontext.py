@@ -9,7 +9,9 @@ from typing import Any, cast
 
 JsonSchema = dict[str, Any]
 
-_FENCE = re.compile(r"```(?:[\w+.-]*[ \t]*\r?\n|(?:json)?[ \t]*)(.*?)\s*```", re.DOTALL)
+_FENCE = re.compile(r"(`{3,}|~{3,})(?:[\w+.-]*[ \t]*\r?\n|(?:json)?[ \t]*)(.*?)\s*\1", re.DOTALL)
+_UNSEEN = "\ufeff\u200b\u2060"
+"""Marks without a width that stand around some replies: a byte order mark, a blank and a joiner of no width."""
 
 
 class DuplicateKeyError(ValueError):
@@ -24,9 +26,9 @@ class Number(str):
 
 def unfenced(text: str) -> str:
     """What a fence holds when it wraps the whole text, else the text; without the blanks around it."""
-    stripped = text.strip()
+    stripped = text.strip().strip(_UNSEEN).strip()
     wrapped = _FENCE.fullmatch(stripped)
-    return stripped if wrapped is None else wrapped[1].strip()
+    return stripped if wrapped is None else wrapped[2].strip()
 
 
 def parse(text: str) -> object:

@@ -29,6 +29,11 @@ JSONISH = st.recursive(
         ("``````", ""),
         ('```json\n{"a": 1}\n``` Done.', '```json\n{"a": 1}\n``` Done.'),
         (" plain ", "plain"),
+        ('````json\n{"a": "```"}\n````', '{"a": "```"}'),
+        ('~~~json\n{"a": 1}\n~~~', '{"a": 1}'),
+        ('~~~json\n{"a": 1}\n```', '~~~json\n{"a": 1}\n```'),
+        ('\ufeff{"a": 1}\u200b\n', '{"a": 1}'),
+        ('\ufeff```json\n{"a": 1}\n```', '{"a": 1}'),
     ],
 )
 def test_only_a_fence_around_all_of_it_is_taken_off(text, inside):
