@@ -15,6 +15,9 @@ if TYPE_CHECKING:
     from llmframe.core.schema import Schema
 
 _SYSTEM_ROLES = ("system", "developer")
+_THOUGHTS = frozenset({"reasoning", "thinking"})
+"""Types of content parts that are no part of the answer."""
+
 _INDENT = re.compile(r"^ {12}", re.MULTILINE)
 
 
@@ -84,7 +87,7 @@ def read_chat(data: dict[str, Any]) -> Reply:
         text=text_of(message.get("content")),
         tool_calls=_tool_calls(message),
         finish_reason=_text(choice.get("finish_reason")),
-        refusal=_text(message.get("refusal")),
+        refusal=_text(message.get("refusal")) or _refusal_part(message.get("content")),
         usage=read_usage(_dict(data.get("usage"))),
         model=_text(data.get("model")),
     )
@@ -104,8 +107,15 @@ def text_of(content: object) -> str | None:
     """The text of a message: as it is, or the text parts of a list joined; empty is `None`."""
     if isinstance(content, list):
         parts = [_dict(part) for part in cast("list[object]", content)]
-        content = "".join(part["text"] for part in parts if isinstance(part.get("text"), str))
+        said = [part for part in parts if part.get("type") not in _THOUGHTS]
+        content = "".join(part["text"] for part in said if isinstance(part.get("text"), str))
     return content if isinstance(content, str) and content else None
+
+
+def _refusal_part(content: object) -> str | None:
+    """The refusal that stands among the parts of a message."""
+    parts = cast("list[object]", content) if isinstance(content, list) else []
+    return next((said for part in parts if (said := _text(_dict(part).get("refusal"))) is not None), None)
 
 
 def arguments_text(arguments: object) -> str:

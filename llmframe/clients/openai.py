@@ -224,6 +224,8 @@ def _load_sdks() -> None:
 def _failure_inside(body: dict[str, Any]) -> dict[str, Any] | None:
     """The error that a gateway sends with status 200, at the top or in the first choice."""
     choices: Any = body.get("choices")
+    if body.get("object") == "error":  # older vLLM and FastChat
+        return body
     first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else body
     error: object = cast("dict[str, object]", first).get("error") if isinstance(first, dict) else None
     if isinstance(error, str) and error:

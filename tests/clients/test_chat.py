@@ -98,6 +98,8 @@ def test_a_whole_reply_is_read():
         ({"content": ""}, Reply(text=None)),
         ({"content": None, "refusal": "no"}, Reply(text=None, refusal="no")),
         ({"content": [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]}, Reply(text="ab")),
+        ({"content": [{"type": "reasoning", "text": "hm"}, {"type": "text", "text": "a"}]}, Reply(text="a")),
+        ({"content": [{"type": "refusal", "refusal": "no"}]}, Reply(text=None, refusal="no")),
         (
             {"tool_calls": [{"function": {"name": "T", "arguments": '{"a":1}'}}]},
             Reply(text=None, tool_calls=(ToolCall("T", '{"a":1}'),)),

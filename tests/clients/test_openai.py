@@ -116,6 +116,7 @@ async def test_odd_replies_are_replies():
     [
         ({"error": {"message": "slow down", "code": 429}}, "rate_limit"),
         ({"choices": [{"error": {"message": "gone", "code": 502}, "message": {}}]}, "server"),
+        ({"object": "error", "message": "no such model", "code": 404}, "not_found"),
         ({"error": "no credits"}, "server"),
         ([1, 2], "server"),
     ],
