@@ -50,6 +50,7 @@ from llmframe.core.scalars import (
     text_cell,
     utc_cell,
 )
+from llmframe.errors import UsageError
 
 Labels = Literal["enum", "string"]
 Nested = Literal["native", "json"]
@@ -133,6 +134,7 @@ def _class(kind: Any, metadata: tuple[object, ...]) -> FieldType:
     if kind in _SCALARS:
         return _SCALARS[kind]
     if issubclass(kind, Enum):
+        _check_sayable(kind)
         return _closed([member.value for member in kind])
     if issubclass(kind, RootModel):
         root: Any = kind.model_fields["root"]
@@ -283,6 +285,16 @@ def _union(parts: list[FieldType]) -> FieldType:
 def _literal_values(annotation: Any) -> list[Any]:
     plain = (value.value if isinstance(value, Enum) else value for value in get_args(annotation))
     return [value for value in plain if value is not None]
+
+
+def _check_sayable(kind: type[Enum]) -> None:
+    """Refuse an Enum that no reply can name: pydantic compares a JSON value with the members' own."""
+    others = [member for member in kind if not isinstance(member.value, (str, int, float, type(None)))]
+    if others and vars(kind).get("_missing_") is None:
+        raise UsageError(
+            f"Enum {kind.__name__} has the member {others[0].name!r} of type {type(others[0].value).__name__}, which "
+            "no JSON reply can name; give its members texts, numbers or booleans as values"
+        )
 
 
 def _closed(values: list[Any]) -> FieldType:

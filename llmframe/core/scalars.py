@@ -44,7 +44,7 @@ def text_cell(value: Any) -> str | None:
     if isinstance(value, Decimal):
         return format(value, "f") if value.is_finite() and abs(value.adjusted()) < PLAIN_DIGITS else str(value)
     if (secret := getattr(value, "get_secret_value", None)) is not None:  # a SecretStr serialises to stars
-        return str(secret())
+        return text_cell(secret())
     plain = to_jsonable_python(value, by_alias=False)
     return plain if isinstance(plain, str) else str(value)
 

@@ -23,6 +23,7 @@ from pydantic import (
     NaiveDatetime,
     PastDate,
     RootModel,
+    SecretBytes,
     SecretStr,
     TypeAdapter,
     condecimal,
@@ -33,6 +34,7 @@ from typing_extensions import TypedDict  # pydantic refuses the one of `typing` 
 from llmframe.core.columns import ColumnType
 from llmframe.core.fields import field_type
 from llmframe.core.scalars import Misfit
+from llmframe.errors import UsageError
 
 
 class Mood(enum.Enum):
@@ -153,6 +155,7 @@ TABLE: list[tuple[Any, Any, ColumnType, object]] = [
     (UUID, "12345678123456781234567812345678", TEXT, "12345678-1234-5678-1234-567812345678"),
     (HttpUrl, "https://example.org/a", TEXT, "https://example.org/a"),
     (Path, "a/b", TEXT, "a/b"),
+    (SecretBytes, "told", TEXT, "told"),
     (SecretStr, "told", TEXT, "told"),
     (bytes, "raw", TEXT, "raw"),
     (list[str], ["a", "b"], listed(TEXT), ["a", "b"]),
@@ -277,3 +280,30 @@ def test_a_type_alias_is_what_it_names():
     exec("type Alias = list[int]\ntype Loop = list[Loop]", space)  # noqa: S102 - the syntax is newer than the oldest Python
     assert field_type(space["Alias"]).type == listed(INT)
     assert field_type(space["Loop"]).type == JSON
+
+
+class Days(enum.Enum):
+    FIRST = date(2024, 1, 1)
+
+
+class Pairs(enum.Enum):
+    ONE = ("x", 1)
+
+
+class Found(enum.Enum):
+    FIRST = date(2024, 1, 1)
+
+    @classmethod
+    def _missing_(cls, value: object) -> Found:
+        return cls(date.fromisoformat(str(value)))
+
+
+@pytest.mark.parametrize("kind", [Days, Pairs, list[Days], Days | None])
+def test_an_enum_that_no_reply_can_name_is_refused(kind: object):
+    with pytest.raises(UsageError, match=r"which no JSON reply can name; give its members texts"):
+        field_type(kind)
+
+
+def test_an_enum_that_finds_its_members_by_itself_may_hold_anything():
+    found = field_type(Found)
+    assert found.cell(TypeAdapter(Found).validate_json('"2024-01-01"')) == date(2024, 1, 1)
