@@ -190,6 +190,8 @@ def _with_instructor(client: Any, *, model: str | None, params: Params, schema: 
             params = _over(params, read_params(defaults))
         return _with_openai(inner, model=named, params=params, schema=schema, output_mode=output_mode)
     origin = Wrapped(given=client, name=type(inner).__module__.partition(".")[0])
+    if origin.name == "anthropic" and params.max_tokens is None and "max_tokens" not in defaults:
+        raise UsageError('anthropic wants a cap on every reply; give it: `params={"max_tokens": 1024}`')
     modes = _modes(schema, output_mode, ("tools", "json"))
     return InstructorClient(origin, model=named, schema=schema, params=params, dialects=_dialects(modes, params))
 

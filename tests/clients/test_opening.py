@@ -194,3 +194,11 @@ def test_a_token_of_azures_directory_takes_the_place_of_a_key(kind: str):
     found = opened(client=sdk, model="d")
     assert (found.account == opened(model="d", base_url="http://x", api_key="ad.SECRET").account) is (kind == "token")
     assert "SECRET" not in repr(found)
+
+
+def test_the_cap_that_anthropic_wants_is_asked_for_before_anything_is_sent():
+    sdk = anthropic.AsyncAnthropic(api_key="k")
+    with pytest.raises(UsageError, match=r'params=\{"max_tokens": 1024\}'):
+        opened(client=instructor.from_anthropic(sdk), model="m")
+    assert opened(client=instructor.from_anthropic(sdk, max_tokens=9), model="m").model == "m"
+    assert opened(client=instructor.from_anthropic(sdk), model="m", params={"max_tokens": 9}).model == "m"
