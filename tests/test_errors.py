@@ -84,6 +84,10 @@ def test_the_nearest_name_is_offered(name: str, hint: str):
     assert did_you_mean(name, ["review", "title"]) == hint
 
 
+def test_another_case_is_near():
+    assert did_you_mean("REVIEW", ["Title", "Review"]) == "; did you mean 'Review'?"
+
+
 def test_two_near_names_are_both_offered():
     assert did_you_mean("revie", ["review", "reviews"]) == "; did you mean 'review' or 'reviews'?"
 
