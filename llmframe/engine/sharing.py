@@ -56,9 +56,12 @@ class Shared:
         return self._gates[key]
 
     def flight(self, key: bytes) -> Flight | None:
-        """The attempt under way for this fingerprint; one that nobody waits for any more is being cancelled."""
+        """The attempt under way for this fingerprint; one that nobody waits for any more is being cancelled.
+
+        One that has just ended isn't under way: who joins its failure asks again at once, and would join it for ever.
+        """
         flight = self._flights.get(key)
-        return flight if flight is not None and flight.waiters else None
+        return flight if flight is not None and flight.waiters and not flight.task.done() else None
 
     def launch(self, key: bytes, attempt: Coroutine[Any, Any, Reply]) -> Flight:
         """Start an attempt that others may join."""

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import pytest
 
@@ -42,6 +44,24 @@ def test_all_who_wait_get_the_reply_and_the_first_of_them_pays():
         replies = await asyncio.gather(*(flight.wait(name) for name in ("a", "b", "c")))
         assert replies == [REPLY] * 3
         assert [flight.pays(name) for name in ("a", "b", "c")] == [True, False, False]
+
+    run_in_fake_time(main())
+
+
+@pytest.mark.parametrize("attempt", [reply_after, fail_after])
+def test_an_attempt_that_has_just_ended_is_not_joined(attempt: Callable[[float], Coroutine[Any, Any, Reply]]):
+    """Not even before its callbacks have run: a failure would be joined over and over, and nothing else would run."""
+
+    async def main() -> None:
+        here = shared()
+        flight = here.launch(KEY, attempt(0))
+        waiting = asyncio.create_task(flight.wait("a"))
+        while not flight.task.done():
+            await asyncio.sleep(0)
+        assert KEY in here._flights  # its callbacks come next
+        assert here.flight(KEY) is None
+        await asyncio.gather(waiting, return_exceptions=True)
+        assert KEY not in here._flights
 
     run_in_fake_time(main())
 
