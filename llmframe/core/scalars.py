@@ -7,7 +7,7 @@ import math
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 from enum import Enum
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import to_jsonable_python
 
@@ -24,13 +24,29 @@ def json_text(value: object) -> str | None:
     """Compact JSON text of a validated value, by field name; `None` stays `None`."""
     if value is None:
         return None
-    plain = to_jsonable_python(value, by_alias=False)
-    if isinstance(value, (set, frozenset)):
-        plain = sorted(plain, key=json.dumps)  # the order of a set of texts differs from process to process
+    plain = _in_order(value, to_jsonable_python(value, by_alias=False))
     try:
         return json.dumps(plain, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     except ValueError:
         raise Misfit("holds a number that isn't finite") from None
+
+
+def _in_order(value: Any, plain: Any) -> Any:
+    """`plain`, the JSON of `value`, with what was a set sorted: its order differs from process to process."""
+    if isinstance(value, (set, frozenset)) and isinstance(plain, list):
+        return sorted(cast("list[object]", plain), key=json.dumps)
+    if isinstance(plain, list) and isinstance(value, (list, tuple)):
+        items = cast("list[object]", plain)
+        return [_in_order(*pair) for pair in zip(cast("list[object]", value), items, strict=False)]
+    if isinstance(plain, dict):
+        members = cast("dict[str, object]", plain)
+        if isinstance(value, dict):  # its keys may have become texts, their order stays
+            held = list(cast("dict[object, object]", value).values())
+        else:  # a model or dataclass, by field name
+            held = [getattr(cast("object", value), name, None) for name in members]
+        if len(held) == len(members):
+            return {name: _in_order(each, members[name]) for each, name in zip(held, members, strict=True)}
+    return cast("object", plain)
 
 
 def text_cell(value: Any) -> str | None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 import enum
 from datetime import UTC, date, datetime, timedelta
 from decimal import Decimal
 
 import pytest
+from pydantic import BaseModel, Field
 
 from llmframe.core.scalars import (
     Misfit,
@@ -68,3 +70,25 @@ def test_what_a_validator_turned_into_something_else_is_a_misfit_by_type_name(ce
 
 def test_json_text_is_compact_and_keeps_unicode():
     assert json_text({"é": [1, None, timedelta(seconds=1)]}) == '{"é":[1,null,"PT1S"]}'
+
+
+class Tags(BaseModel):
+    name: str = Field(alias="Name")
+    tags: set[str]
+
+
+@dataclasses.dataclass
+class Held:
+    tags: frozenset[str]
+
+
+def test_json_text_has_its_sets_in_one_order_however_deep_they_stand():
+    words = set("hgfedcba")
+    tags = Tags.model_validate({"Name": "n", "tags": words})
+    ordered = '["a","b","c","d","e","f","g","h"]'
+    assert json_text(words) == ordered
+    assert json_text([tags]) == f'[{{"name":"n","tags":{ordered}}}]'
+    assert (
+        json_text({1: Held(frozenset(words)), 2: (words, "x")}) == f'{{"1":{{"tags":{ordered}}},"2":[{ordered},"x"]}}'
+    )
+    assert json_text(["b", "a"]) == '["b","a"]'
