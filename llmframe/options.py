@@ -65,7 +65,8 @@ class SendOptions:
     timeout
         Seconds for one attempt, from its admission to the last byte.
     max_attempts
-        Most attempts a row for transient faults; waiting out rate limits has a budget of its own.
+        Most attempts a row for transient faults; waiting out rate limits has a budget of its own (10 minutes a row).
+        With 1 nothing is sent again, after a rate limit neither.
     reask
         Further asks after an invalid reply.
     cache

@@ -123,7 +123,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     timeout
         Seconds for one attempt, from its admission to the last byte; 60.
     max_attempts
-        Most attempts a row for transient faults; 5. Rate limits are waited out apart from them.
+        Most attempts a row for transient faults; 5. Rate limits are waited out apart from them, for up to 10 minutes
+        a row; with 1 nothing is sent again.
     reask
         Further asks after an invalid reply; 1.
     cache

@@ -65,6 +65,8 @@ def decide(  # noqa: PLR0913 - one argument a fact
     if asked is not None and asked > MAX_RETRY_AFTER:
         detail = f"{error.detail}; the server asks to wait {asked:.0f} s, more than the {MAX_RETRY_AFTER:.0f} s allowed"
         return GiveUp(detail=detail, stops_run=error.kind == "rate_limit")
+    if max_attempts == 1:  # said by someone who wants nothing sent twice, whatever the reason
+        return GiveUp(detail=error.detail)
     exponent = min(max(attempts - 1, 0), 10)  # 0.5·2^10 is past the longest; 2^1024 would be past all floats
     delay = asked * (1 + 0.25 * chance) if asked is not None else chance * min(MAX_DELAY, BASE_DELAY * 2**exponent)
     if error.kind == "rate_limit":

@@ -136,3 +136,8 @@ def test_every_path_ends(kind: ErrorKind, retry_after: float | None, attempts: t
     step = after(kind, retry_after=retry_after, attempts=so_far, max_attempts=most, waited=waited)
     if isinstance(step, Retry):
         assert waited + step.delay <= RATE_LIMIT_SECONDS if kind == "rate_limit" else so_far < most
+
+
+@pytest.mark.parametrize("kind", TRANSIENT)
+def test_one_attempt_means_one_request_after_a_rate_limit_too(kind: ErrorKind):
+    assert after(kind, max_attempts=1, attempts=0 if kind == "rate_limit" else 1) == GiveUp(detail="what happened")
