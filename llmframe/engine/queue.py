@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import heapq
 import itertools
 from collections.abc import Callable, Iterator
@@ -28,7 +29,6 @@ class WorkQueue(Generic[J]):
         self._numbers = itertools.count()
         self._running = 0
         self._changed = asyncio.Event()
-        self._idle = 0
         self._resting = False
 
     async def take(self) -> J | None:
@@ -55,12 +55,13 @@ class WorkQueue(Generic[J]):
     def again(self, job: J, *, delay: float) -> None:
         """Put a taken job back; it's due in `delay` seconds."""
         heapq.heappush(self._delayed, (self._clock() + delay, next(self._numbers), job))
-        self.done()
+        self._running -= 1
+        self._changed.set()
 
     def done(self) -> None:
         """A taken job has left its worker."""
         self._running -= 1
-        if self._idle:
+        if not self._running:  # else those who wait would find nothing new: thousands of them, at every answer
             self._changed.set()
 
     def left(self) -> list[J]:
@@ -84,11 +85,6 @@ class WorkQueue(Generic[J]):
 
     async def _wait(self, seconds: float | None) -> None:
         self._changed.clear()
-        self._idle += 1
-        try:
+        with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._changed.wait()
-        except TimeoutError:
-            pass
-        finally:
-            self._idle -= 1

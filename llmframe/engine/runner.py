@@ -104,7 +104,7 @@ class Runner:
         self._run.stopping.add(self._hurry)
         try:
             async with asyncio.TaskGroup() as workers:
-                for _ in range(self._options.max_concurrency):
+                for _ in range(min(self._options.max_concurrency, self._plan.length)):
                     workers.create_task(self._worker())
         except BaseExceptionGroup as group:  # a row's failure never leaves a worker: drawing the rows failed
             raise group.exceptions[0] from None

@@ -50,6 +50,29 @@ def test_nothing_is_drawn_before_a_worker_asks():
     run_in_fake_time(main())
 
 
+def test_an_answer_does_not_wake_those_who_have_nothing_to_do():
+    """Thousands of workers that all look up at every answer took minutes."""
+    looks = 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        return now()
+
+    async def main() -> None:
+        queue = WorkQueue(iter(range(200)), clock=clock)
+
+        async def worker() -> None:
+            while (job := await queue.take()) is not None:
+                await asyncio.sleep(1 + job)
+                queue.done()
+
+        await asyncio.gather(*(worker() for _ in range(200)))
+
+    run_in_fake_time(main())
+    assert looks <= 3 * 200  # for a job, for another, at the end
+
+
 def test_a_due_job_comes_before_a_fresh_one():
     async def main() -> list[tuple[str | None, float]]:
         queue = queue_of("abcd")
