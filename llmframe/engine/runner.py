@@ -6,21 +6,20 @@ import asyncio
 import logging
 import random
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Final, Literal
 
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import dooms_run
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
-from llmframe.core.plan import Plan, Planned
+from llmframe.core.plan import Plan
 from llmframe.core.reply import Reading, Reply, read_reply
 from llmframe.core.schema import Schema
-from llmframe.core.template import Message
 from llmframe.engine.dialects import Negotiation
 from llmframe.engine.queue import WorkQueue
 from llmframe.engine.resolve import unanswered
 from llmframe.engine.retry import MAX_RETRY_AFTER, GiveUp, decide
 from llmframe.engine.run import Run
+from llmframe.engine.sending import Job, Sender
 from llmframe.engine.sharing import Flight, Shared
 from llmframe.options import SendOptions
 from llmframe.stores.base import Store, Stored
@@ -30,26 +29,6 @@ logger = logging.getLogger("llmframe")
 FIRST_FAILED: Final = Failure("cancelled", 'stopped after the first failed row (`on_error="raise"`)')
 
 JITTER: Final = random.Random()  # noqa: S311 - spreads retries, protects nothing
-
-
-@dataclass(slots=True)
-class Job:
-    """A distinct request on its way to an outcome."""
-
-    planned: Planned
-    messages: list[Message]
-    attempts: int = 0
-    sent: int = 0
-    reasks: int = 0
-    waited: float = 0.0
-    limited_at: float | None = None
-    first_sent: float | None = None
-    again: Literal["retry", "reask"] | None = None
-    usage: Usage = field(default_factory=lambda: Usage(None, None, None))
-    usd: float | None = None
-    booked: bool = False
-    joined: bool = False
-    read: tuple[Reply, Reading] | None = None
 
 
 class Runner:
@@ -90,9 +69,9 @@ class Runner:
         self._client, self._schema, self._options = client, schema, options
         self._store, self._shared, self._fail_fast = store, shared, fail_fast
         self._gate = shared.gate((client.identity, client.account, client.model))
+        self._sender = Sender(run, client, self._gate, options=options, clock=shared.clock)
         self._talk = Negotiation(client, note=run.metrics.notes.append)
         self._flights: set[Flight] = set()
-        self._turns: set[asyncio.Timeout] = set()
         self._outcomes = outcomes
         self._queue: WorkQueue[Job]
 
@@ -208,8 +187,7 @@ class Runner:
             job.usd = usd if job.usd is None else job.usd + (usd or 0.0)
 
     async def _send(self, job: Job, dialect: Dialect) -> Reply:
-        async with self._run.places(self._options.max_concurrency):
-            reply = await self._send_placed(job, dialect)
+        reply = await self._sender.send(job, dialect)
         # kept before the flight lands: whoever looks finds the answer in flight or in the store
         job.read = reply, self._read(job, reply, usage=job.usage + reply.usage)
         return reply
@@ -221,66 +199,6 @@ class Runner:
             entry = Stored(reading.result.text, usage, reply.model, reply.finish_reason)
             self._store.put_many([(job.planned.key, entry)])
         return reading
-
-    async def _send_placed(self, job: Job, dialect: Dialect) -> Reply:
-        run, clock = self._run, self._shared.clock
-        generation = await self._admitted()
-        begun = clock()
-        run.in_flight += 1
-        self._count(job, begun)
-        try:
-            async with asyncio.timeout(self._options.timeout):
-                reply = await self._client.send(job.messages, dialect)
-        except TimeoutError:
-            run.metrics.unknown_usage += 1
-            raise RequestError("timeout", f"no whole answer within {self._options.timeout:g} s") from None
-        except asyncio.CancelledError:
-            run.metrics.unknown_usage += 1
-            raise
-        except RequestError as error:
-            if error.kind == "rate_limit":
-                asked = error.retry_after
-                # a wait over the cap ends this run; closing the gate for so long would silence the next ones
-                self._gate.limited(None if asked and asked > MAX_RETRY_AFTER else asked, generation=generation)
-            raise
-        finally:
-            run.in_flight -= 1
-            run.metrics.latencies.append(clock() - begun)
-            self._gate.exit()
-        self._gate.succeeded(generation=generation)
-        return reply
-
-    async def _admitted(self) -> int:
-        """Wait for a turn, but not for one that a stopped run no longer needs; the gate's generation."""
-        if self._run.stop is not None:  # while it waited for a place, so that nobody hurried it
-            raise RequestError("cancelled", self._run.stop.detail)
-        try:
-            async with asyncio.timeout(None) as turn:
-                self._turns.add(turn)
-                try:
-                    generation = await self._gate.enter()
-                finally:
-                    self._turns.discard(turn)
-        except TimeoutError:
-            raise RequestError("cancelled", self._run.missing.detail) from None
-        if self._run.stop is not None:
-            self._gate.exit()
-            raise RequestError("cancelled", self._run.stop.detail)
-        return generation
-
-    def _count(self, job: Job, begun: float) -> None:
-        """Count a request that goes out now as what it is."""
-        metrics = self._run.metrics
-        metrics.requests += 1
-        metrics.retries += job.again == "retry"
-        metrics.reasks += job.again == "reask"
-        job.again = None
-        job.sent += 1
-        if job.first_sent is None:
-            job.first_sent = begun
-        if job.limited_at is not None:
-            job.waited += begun - job.limited_at
-            job.limited_at = None
 
     def _after_fault(self, job: Job, error: RequestError) -> None:
         if self._run.stop is not None:
@@ -367,9 +285,7 @@ class Runner:
     def _hurry(self) -> None:
         """The run has stopped: nobody waits for a turn or a delay any more."""
         self._queue.hurry()
-        for turn in self._turns:
-            if not turn.expired():
-                turn.reschedule(0.0)
+        self._sender.hurry()
 
 
 def _is_cancelled() -> bool:
