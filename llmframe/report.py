@@ -82,8 +82,8 @@ class RunReport:
 
     @property
     def rows_per_second(self) -> float:
-        """Rows with an outcome over the wall time."""
-        return (self.answered + self.failures) / self.seconds if self.seconds > 0 else 0.0
+        """Answered rows over the wall time."""
+        return self.answered / self.seconds if self.seconds > 0 else 0.0
 
     def to_dict(self) -> dict[str, object]:
         """Plain values of everything but the frame, for logs and JSON."""
@@ -121,7 +121,7 @@ class RunReport:
             ("requests", f"{self.requests:,}" + (f" ({', '.join(again)})" if again else "")),
             ("tokens", tokens),
             ("cost", dollars(self.usd)),
-            ("time", f"{self.seconds:.1f} s, {self.rows_per_second:,.1f} rows/s"),
+            ("time", f"{self.seconds:.1f} s, {self.rows_per_second:,.1f} answered rows/s"),
         ]
         if self.p50 is not None and self.p95 is not None and self.p99 is not None:
             lines.append(("latency", f"p50 {self.p50:.2f} s, p95 {self.p95:.2f} s, p99 {self.p99:.2f} s"))

@@ -25,7 +25,7 @@ FULL = RunReport(
     cached_tokens=1024,
     unknown_usage=3,
     usd=0.0231,
-    seconds=58.0,
+    seconds=55.0,
     p50=0.5,
     p95=1.25,
     p99=2.0,
@@ -53,7 +53,7 @@ PLAN = PlanReport(
 
 
 def test_a_full_report_reads_as_a_small_table():
-    # (1100 answered + 60 failed) / 58 s = 20 rows a second
+    # 1100 answered rows / 55 s = 20 a second
     assert repr(FULL).splitlines() == [
         "llmframe run · gpt-4o-mini · stopped early",
         "  rows      1,200 (40 not asked)",
@@ -62,7 +62,7 @@ def test_a_full_report_reads_as_a_small_table():
         "  requests  900 (33 retries, 12 re-asks)",
         "  tokens    123,456 in, 7,890 out (1,024 of the input read from the provider's cache); unknown for 3 requests",
         "  cost      $0.0231",
-        "  time      58.0 s, 20.0 rows/s",
+        "  time      55.0 s, 20.0 answered rows/s",
         "  latency   p50 0.50 s, p95 1.25 s, p99 2.00 s",
         "  asked by  tools",
         "  note      asked by tools instead of json_schema, because the server refused (400)",
@@ -78,7 +78,7 @@ def test_an_empty_report_says_nothing_that_it_does_not_know():
         "  requests  0",
         "  tokens    0 in, 0 out",
         "  cost      unknown (no price for this model)",
-        "  time      0.0 s, 0.0 rows/s",
+        "  time      0.0 s, 0.0 answered rows/s",
     ]
 
 

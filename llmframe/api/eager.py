@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Final, cast
 
 from llmframe.api.answering import answer
 from llmframe.api.arguments import Arguments
@@ -23,6 +23,11 @@ from llmframe.errors import RowError
 from llmframe.frames import wrap
 from llmframe.frames.base import SeriesFrame
 from llmframe.stores.base import Store
+
+INTERRUPTED: Final = (
+    "what was answered stands in this exception's `.frame` and in `llmframe.last_run().frame`; "
+    "the same call again asks only for what is missing"
+)
 
 
 @dataclass(slots=True)
@@ -96,17 +101,19 @@ def run_map(native: object, arguments: Arguments) -> object:
     part = _part(native, arguments, verb="map")
     show, close = listener(arguments.progress)
     try:
-        if arguments.loop == "current":
-            bridge.run_here(lambda: _on_callers_loop(part, show), interrupt=part.run.cancel)
-        else:
-            bridge.run(part.work(show), interrupt=part.run.cancel, verb="map")
+        try:
+            if arguments.loop == "current":
+                bridge.run_here(lambda: _on_callers_loop(part, show), interrupt=part.run.cancel)
+            else:
+                bridge.run(part.work(show), interrupt=part.run.cancel, verb="map")
+        finally:
+            close()
+        return part.finish()
     except KeyboardInterrupt as interrupt:
+        interrupt.args = interrupt.args or (INTERRUPTED,)
         part.run.frame = part.result()
         interrupt.frame = part.run.frame  # pyright: ignore[reportAttributeAccessIssue] - ours to add
         raise
-    finally:
-        close()
-    return part.finish()
 
 
 async def run_amap(native: object, arguments: Arguments) -> object:

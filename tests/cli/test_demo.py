@@ -33,7 +33,7 @@ def test_it_labels_compares_and_reports(monkeypatch: pytest.MonkeyPatch):
         result = CliRunner().invoke(app, ["demo", "--rows", "10", "--model", "openai/simulated"])
         assert provider.requests == 10
     assert result.exit_code == 0, result.output
-    for word in ("human", "answered rows right", "of 10 rows right (50%)", "rows/s", "requests"):
+    for word in ("human", "answered rows right", "of 10 rows right (50%)", "answered rows/s", "requests"):
         assert word in result.output
 
 
