@@ -117,6 +117,7 @@ def test_ctrl_c_hands_over_what_is_there_and_the_same_call_asks_for_the_rest(kin
         frame.llm.map("J {t}", schema=Verdict, client=provider, max_concurrency=4)
     thread.join()
     provider.wait_closed(4)
+    assert ".frame" in str(caught.value)
     columns = kind.to_dict(caught.value.frame)
     assert columns["t"] == ROWS
     done = [row for row, name in enumerate(columns["id"]) if name is not None]
