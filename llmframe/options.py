@@ -2,7 +2,8 @@
 
 The call decides over `with use(...)`, that over `use(...)`, that over the environment (`LLMFRAME_MODEL`,
 `LLMFRAME_REQUESTS_PER_MINUTE`, …), that over the built-in default. `params` are merged key by key along the
-same order. An option that isn't said is `UNSET`, because `None` says something: no limit.
+same order; a `client` sets aside the `base_url` and `api_key` of whoever is farther, a `base_url` their `client`. An
+option that isn't said is `UNSET`, because `None` says something: no limit.
 """
 
 from __future__ import annotations
@@ -135,18 +136,11 @@ def resolve_options(said: Mapping[str, object]) -> SendOptions:
     UsageError
         If a value can't work, or an environment variable can't be read as its option.
     """
-    values: dict[str, object] = {}
-    params: dict[str, object] = {}
+    values: Mapping[str, object] = {}
     default = [layer for layer, _ in _process_default]
+    said = {name: value for name, value in said.items() if value is not UNSET}
     for layer in (_from_environment(), *default, *_scopes.get()[-1:], said):
-        for name, value in layer.items():
-            if value is UNSET:
-                continue
-            if name == "params" and isinstance(value, Mapping):
-                params |= cast("Mapping[str, object]", value)
-            else:
-                values[name] = value
-    values.setdefault("params", params)
+        values = _merged(values, layer)
     return SendOptions(**values)  # pyright: ignore[reportArgumentType] - checked by `__post_init__`
 
 
@@ -275,13 +269,20 @@ def _take_back(said: Mapping[str, object]) -> None:
 
 
 def _merged(base: Mapping[str, object], said: Mapping[str, object]) -> Mapping[str, object]:
-    merged = {**base, **said}
+    merged = {**_settled(base), **_settled(said)}
     if isinstance(base.get("params"), Mapping) and isinstance(said.get("params"), Mapping):
         merged["params"] = {
             **cast("Mapping[str, object]", base["params"]),
             **cast("Mapping[str, object]", said["params"]),
         }
     return merged
+
+
+def _settled(said: Mapping[str, object]) -> Mapping[str, object]:
+    """What `said` decides: who names a client wants no other address or key, who names an address no other client."""
+    if said.get("client") is not None:
+        return {"base_url": None, "api_key": None, **said}
+    return {"client": None, **said} if said.get("base_url") is not None else said
 
 
 def _flag(text: str) -> object:

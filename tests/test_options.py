@@ -284,3 +284,41 @@ def test_an_unknown_argument_names_the_near_one_and_all_there_are():
     text = str(caught.value)
     assert text.startswith("`map` has no argument 'modell'; did you mean 'model'?")
     assert text.endswith(", ".join(SENDING_OPTIONS))
+
+
+def test_a_nearer_client_sets_an_address_and_a_key_aside(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LLMFRAME_BASE_URL", "http://127.0.0.1:1/v1")
+    llmframe.use(api_key="k")
+    client = object()
+    for options in (resolve_options({"client": client}), _within({"client": client}, {})):
+        assert (options.client, options.base_url, options.api_key) == (client, None, None)
+
+
+def test_a_nearer_address_sets_a_client_aside():
+    llmframe.use(client=object())
+    options = resolve_options({"base_url": "http://127.0.0.1:1/v1", "api_key": "k"})
+    assert (options.client, options.base_url, options.api_key) == (None, "http://127.0.0.1:1/v1", "k")
+    with llmframe.use(base_url="http://127.0.0.1:1/v1"):
+        assert resolve_options({}).client is None
+        client = object()
+        assert _within({"client": client}, {}).base_url is None
+        assert _within({"client": client}, {"base_url": "http://127.0.0.1:2/v1"}).client is None
+
+
+def test_a_client_and_an_address_said_together_stay_for_the_call_to_refuse():
+    options = resolve_options({"client": 1, "base_url": "http://127.0.0.1:1/v1"})
+    assert (options.client, options.base_url) == (1, "http://127.0.0.1:1/v1")
+    llmframe.use(client=1)
+    assert (resolve_options({"api_key": "k"}).client, resolve_options({"api_key": "k"}).api_key) == (1, "k")
+
+
+def test_layers_of_use_that_were_put_together_decide_the_same():
+    for options in ({"api_key": "k"}, {"client": 1}, {"base_url": "http://127.0.0.1:1/v1"}, {"client": 2}, {}, {}):
+        llmframe.use(**options)
+    options = resolve_options({})
+    assert (options.client, options.base_url, options.api_key) == (2, None, None)
+
+
+def _within(scope: dict[str, object], call: dict[str, object]) -> SendOptions:
+    with llmframe.use(**scope):  # pyright: ignore[reportArgumentType] - the test's own names
+        return resolve_options(call)
