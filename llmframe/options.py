@@ -9,6 +9,7 @@ option that isn't said is `UNSET`, because `None` says something: no limit.
 from __future__ import annotations
 
 import contextvars
+import difflib
 import enum
 import json
 import math
@@ -232,6 +233,25 @@ PROVIDER_WORDS: Final = frozenset(
 )
 """Words that belong into `params`; used for the error that says so."""
 
+SYNONYMS: Final[Mapping[str, str]] = {
+    "prompt": "prompt_template",
+    "template": "prompt_template",
+    "response_model": "schema",
+    "output_schema": "schema",
+    "model_class": "schema",
+    "name": "into",
+    "column": "into",
+    "output_column": "into",
+    "max_workers": "max_concurrency",
+    "workers": "max_concurrency",
+    "concurrency": "max_concurrency",
+    "rpm": "requests_per_minute",
+    "retries": "max_attempts",
+    "max_retries": "max_attempts",
+    "api_base": "base_url",
+}
+"""What other libraries call an argument, with its name here."""
+
 
 def refuse_unknown(unknown: Mapping[str, object], known: tuple[str, ...], *, verb: str) -> None:
     """Raise `UsageError` for an argument that `verb` doesn't have; a provider's word is sent to `params`."""
@@ -239,7 +259,9 @@ def refuse_unknown(unknown: Mapping[str, object], known: tuple[str, ...], *, ver
         if name in PROVIDER_WORDS:
             shown = repr(value) if isinstance(value, (int, float, bool, str)) else "..."
             raise UsageError(f'`{name}` is a word of the provider: give it as params={{"{name}": {shown}}}')
-        raise UsageError(f"`{verb}` has no argument {name!r}{did_you_mean(name, known)}; arguments: {', '.join(known)}")
+        meant = SYNONYMS.get(name)
+        near = f"; did you mean {meant!r}?" if meant in known else did_you_mean(name, known)
+        raise UsageError(f"`{verb}` has no argument {name!r}{near or ';'} arguments: {', '.join(known)}")
 
 
 _Layer = tuple[Mapping[str, object], "weakref.ref[Scope]"]
@@ -290,34 +312,59 @@ def _flag(text: str) -> object:
     return known[text.lower()]
 
 
-_READERS: Final[Mapping[str, Callable[[str], object]]] = {
-    "model": str,
-    "base_url": str,
-    "api_key": str,
-    "params": json.loads,
-    "max_concurrency": int,
-    "requests_per_minute": float,
-    "tokens_per_minute": float,
-    "timeout": float,
-    "max_attempts": int,
-    "reask": int,
-    "budget": str,
-    "cache": _flag,
-    "output_mode": str,
+def _mapping(text: str) -> object:
+    read: object = json.loads(text)
+    if not isinstance(read, dict):
+        raise TypeError
+    return cast("object", read)
+
+
+_READERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
+    "model": (str, "openai/gpt-4o-mini"),
+    "base_url": (str, "http://localhost:8000/v1"),
+    "api_key": (str, "..."),
+    "params": (_mapping, '{"temperature": 0}'),
+    "max_concurrency": (int, "8"),
+    "requests_per_minute": (float, "500"),
+    "tokens_per_minute": (float, "90000"),
+    "timeout": (float, "30"),
+    "max_attempts": (int, "5"),
+    "reask": (int, "1"),
+    "budget": (str, "..."),
+    "cache": (_flag, "false"),
+    "output_mode": (str, "json"),
 }
+"""How the text of `LLMFRAME_<NAME>` is read, and an example of it."""
+
+_PREFIX: Final = "LLMFRAME_"
+_TYPO: Final = 0.8
+"""Least likeness (`difflib`'s ratio) to an option's name at which a variable counts as its misspelling: one letter
+wrong or two swapped. Others are left alone, they may be somebody else's."""
 
 
 def _from_environment() -> Mapping[str, object]:
     values: dict[str, object] = {}
-    for name, read in _READERS.items():
-        text = os.environ.get(f"LLMFRAME_{name.upper()}", "")
-        if not text:
+    for variable, text in dict(os.environ).items():
+        if not text or not variable.startswith(_PREFIX):
             continue
+        name = variable.removeprefix(_PREFIX).lower()
+        if name not in _READERS or not variable.isupper():
+            _refuse_typo(variable, name)
+            continue
+        read, example = _READERS[name]
         try:
             values[name] = read(text)
-        except (ValueError, KeyError):
-            raise UsageError(f"environment variable LLMFRAME_{name.upper()} can't be read as `{name}`") from None
+        except (ValueError, KeyError, TypeError):
+            raise UsageError(
+                f"environment variable {variable} can't be read as `{name}`; give it in the form {variable}={example}"
+            ) from None
     return values
+
+
+def _refuse_typo(variable: str, name: str) -> None:
+    close = difflib.get_close_matches(name, _READERS, n=1, cutoff=_TYPO)
+    if close:
+        raise UsageError(f"environment variable {variable} is no option; did you mean {_PREFIX}{close[0].upper()}?")
 
 
 def _whole(name: str, value: object, *, least: int) -> None:

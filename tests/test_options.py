@@ -238,16 +238,47 @@ def test_the_environment_is_read_as_its_options(name: str, text: str, value: obj
 
 
 @pytest.mark.parametrize(
-    ("name", "text"), [("timeout", "soon"), ("params", "{"), ("cache", "folder"), ("max_concurrency", "4.5")]
+    ("name", "text", "example"),
+    [
+        ("timeout", "soon", "30"),
+        ("params", "{", '{"temperature": 0}'),
+        ("params", "null", '{"temperature": 0}'),
+        ("params", "[1]", '{"temperature": 0}'),
+        ("cache", "folder", "false"),
+        ("max_concurrency", "4.5", "8"),
+    ],
 )
-def test_an_environment_that_can_not_be_read_is_refused_without_its_value(
-    name: str, text: str, monkeypatch: pytest.MonkeyPatch
+def test_an_environment_that_can_not_be_read_is_refused_with_an_example_and_without_its_value(
+    name: str, text: str, example: str, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv(f"LLMFRAME_{name.upper()}", text)
+    variable = f"LLMFRAME_{name.upper()}"
+    monkeypatch.setenv(variable, text)
     with pytest.raises(UsageError) as caught:
         resolve_options({})
-    assert str(caught.value) == f"environment variable LLMFRAME_{name.upper()} can't be read as `{name}`"
+    told = f"environment variable {variable} can't be read as `{name}`; give it in the form {variable}={example}"
+    assert str(caught.value) == told
     assert caught.value.__cause__ is None
+
+
+@pytest.mark.parametrize(
+    ("variable", "near"),
+    [
+        ("LLMFRAME_MODLE", "LLMFRAME_MODEL"),
+        ("LLMFRAME_PARAM", "LLMFRAME_PARAMS"),
+        ("LLMFRAME_model", "LLMFRAME_MODEL"),
+    ],
+)
+def test_a_misspelt_environment_variable_names_the_near_one(variable: str, near: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(variable, "secret")
+    with pytest.raises(UsageError, match=f"{variable} is no option; did you mean .*{near}") as caught:
+        resolve_options({})
+    assert "secret" not in str(caught.value)
+
+
+@pytest.mark.parametrize("variable", ["LLMFRAME_LOCAL_THREADS", "LLMFRAME_HOME", "MODLE", "LLMFRAME_"])
+def test_an_environment_variable_of_something_else_is_left_alone(variable: str, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv(variable, "x")
+    assert resolve_options({}) == SendOptions()
 
 
 def test_a_budget_in_the_environment_is_not_overlooked(monkeypatch: pytest.MonkeyPatch):
@@ -282,8 +313,41 @@ def test_an_unknown_argument_names_the_near_one_and_all_there_are():
     with pytest.raises(UsageError) as caught:
         refuse_unknown({"modell": "m"}, SENDING_OPTIONS, verb="map")
     text = str(caught.value)
-    assert text.startswith("`map` has no argument 'modell'; did you mean 'model'?")
+    assert text.startswith("`map` has no argument 'modell'; did you mean 'model'? arguments: ")
     assert text.endswith(", ".join(SENDING_OPTIONS))
+    with pytest.raises(UsageError, match="no argument 'zzz'; arguments: model, "):
+        refuse_unknown({"zzz": 1}, SENDING_OPTIONS, verb="use")
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        ("prompt", "prompt_template"),
+        ("template", "prompt_template"),
+        ("response_model", "schema"),
+        ("output_schema", "schema"),
+        ("model_class", "schema"),
+        ("max_workers", "max_concurrency"),
+        ("concurrency", "max_concurrency"),
+        ("workers", "max_concurrency"),
+        ("name", "into"),
+        ("column", "into"),
+        ("output_column", "into"),
+        ("rpm", "requests_per_minute"),
+        ("retries", "max_attempts"),
+        ("max_retries", "max_attempts"),
+        ("api_base", "base_url"),
+    ],
+)
+def test_other_libraries_words_name_the_argument_here(said: str, meant: str):
+    known = ("prompt_template", "schema", "into", *SENDING_OPTIONS)
+    with pytest.raises(UsageError, match=f"`map` has no argument '{said}'; did you mean '{meant}'\\? arguments: "):
+        refuse_unknown({said: 1}, known, verb="map")
+
+
+def test_a_word_for_something_that_the_verb_has_not_suggests_nothing():
+    with pytest.raises(UsageError, match="`use` has no argument 'column'; arguments: "):
+        refuse_unknown({"column": "x"}, SENDING_OPTIONS, verb="use")
 
 
 def test_a_nearer_client_sets_an_address_and_a_key_aside(monkeypatch: pytest.MonkeyPatch):
