@@ -32,8 +32,8 @@ class Asking:
         """Whether a Series gets a Series back: for one value, with nothing beside it."""
         return self.schema.single and not self.layout.meta and len(self.schema.fields) == 1
 
-    def client(self) -> Client:
-        """A client for one part of a run; nothing is opened yet."""
+    def client(self, *, sends: bool = True) -> Client:
+        """A client for one part of a run; nothing is opened yet. One that never `sends` needs no key and no package."""
         sending = self.arguments.sending
         return open_client(
             model=sending.model,
@@ -43,6 +43,7 @@ class Asking:
             params=sending.params,
             schema=self.schema,
             output_mode=sending.output_mode,
+            sending=sends,
         )
 
     def prompt(self, names: Sequence[str], *, series: bool) -> Prompt:
@@ -131,7 +132,7 @@ def prepare(ask: Asking, frame: Frame, *, verb: str) -> Prepared:
     if not frame.single:
         ask.layout.check(frame.names, overwrite=said.overwrite, verb=verb)
     asked = None if said.where is None else frame.mask(said.where)
-    client = ask.client()
+    client = ask.client(sends=verb != "plan")
     prepared = Prepared(ask, frame, prompt, client, asked)
     if asked is not None and said.overwrite:
         prepared.kept([Column(name, type_, [None] * len(frame)) for name, type_ in ask.layout.types])

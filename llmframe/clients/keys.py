@@ -14,7 +14,7 @@ _FIRST, _LAST = "!", "~"
 """Keys are printable ASCII without blanks: whatever else can't stand in a header, and SDKs show it when they fail."""
 
 
-def find_key(api_key: str | None, variables: tuple[str, ...], *, whom: str) -> str:
+def find_key(api_key: str | None, variables: tuple[str, ...], *, whom: str, needed: bool = True) -> str:
     """The key given, or the first of the environment `variables` that is set.
 
     Parameters
@@ -25,11 +25,13 @@ def find_key(api_key: str | None, variables: tuple[str, ...], *, whom: str) -> s
         Names of environment variables in order; one that is set but empty counts as absent.
     whom
         Who asks for the key, for the message (`"openai"`).
+    needed
+        Whether no key is an error; otherwise it is empty then.
 
     Raises
     ------
     UsageError
-        If there is no key, or it can't be sent. The message never shows it.
+        If there is no key though it is needed, or it can't be sent. The message never shows it.
     """
     if api_key is not None:
         return checked_key(api_key, source="api_key")
@@ -37,6 +39,8 @@ def find_key(api_key: str | None, variables: tuple[str, ...], *, whom: str) -> s
         value = os.environ.get(name)
         if value:
             return checked_key(value, source=f"environment variable {name}")
+    if not needed:
+        return ""
     empty = [name for name in variables if os.environ.get(name) == ""]
     names = " or ".join(variables)
     said = f" ({empty[0]} is set, but empty)" if empty else ""

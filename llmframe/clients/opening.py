@@ -48,6 +48,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     params: Mapping[str, object],
     schema: Schema,
     output_mode: str,
+    sending: bool = True,
 ) -> Client:
     """The client for a map; nothing is imported, started or sent yet.
 
@@ -69,6 +70,8 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
         What is asked for.
     output_mode
         `"auto"`, `"json_schema"`, `"tools"` or `"json"`.
+    sending
+        False when the client will never be started: it then needs neither a key nor the provider's package.
 
     Raises
     ------
@@ -90,37 +93,38 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
         raise UsageError(_NO_MODEL)
     prefix, _, rest = model.partition("/")
     if base_url is not None:
-        return _openai(_address(base_url, api_key), model, read, schema, output_mode)
+        return _openai(_address(base_url, api_key, sending=sending), model, read, schema, output_mode)
     if prefix == "local" and rest:
         return _embedded(rest, read, schema, output_mode)
     if prefix in endpoints.FOREIGN and rest:
-        return _foreign(model, api_key, read, schema, output_mode)
+        return _foreign(model, api_key, read, schema, output_mode, sending=sending)
     if prefix in endpoints.ENDPOINTS and rest:
-        origin, price = _endpoint(prefix, api_key)
+        origin, price = _endpoint(prefix, api_key, sending=sending)
         return _openai(origin, rest, read, schema, output_mode, provider=price)
     if "/" in model and not os.environ.get("OPENAI_BASE_URL"):
         raise endpoints.unknown_provider(model, prefix)
-    origin, price = _endpoint("openai", api_key)
+    origin, price = _endpoint("openai", api_key, sending=sending)
     return _openai(origin, model, read, schema, output_mode, provider=price)
 
 
-def _address(base_url: str, api_key: str | None) -> Origin:
+def _address(base_url: str, api_key: str | None, *, sending: bool) -> Origin:
     url = endpoints.sending_url(base_url)
     local = endpoints.is_loopback(url)
     if api_key is None and local and not os.environ.get("OPENAI_API_KEY"):
         return Origin(base_url=url, api_key=PLACEHOLDER)
-    return Origin(base_url=url, api_key=find_key(api_key, ("OPENAI_API_KEY",), whom=endpoints.identity_of(url)))
+    key = find_key(api_key, ("OPENAI_API_KEY",), whom=endpoints.identity_of(url), needed=sending)
+    return Origin(base_url=url, api_key=key)
 
 
-def _endpoint(prefix: str, api_key: str | None) -> tuple[Origin, str | None]:
+def _endpoint(prefix: str, api_key: str | None, *, sending: bool) -> tuple[Origin, str | None]:
     found = endpoints.ENDPOINTS[prefix]
     address = os.environ.get("OPENAI_BASE_URL") if prefix == "openai" else None
     if address:
-        origin = _address(address, api_key)
+        origin = _address(address, api_key, sending=sending)
         return origin, endpoints.price_name(origin.base_url)
     if prefix == "ollama" and api_key is None:
         return Origin(base_url=found.base_url or "", api_key=PLACEHOLDER), None
-    key = find_key(api_key, found.key_variables or ("OLLAMA_API_KEY",), whom=prefix)
+    key = find_key(api_key, found.key_variables or ("OLLAMA_API_KEY",), whom=prefix, needed=sending)
     if prefix == "azure_openai":
         version = os.environ.get("OPENAI_API_VERSION") or _AZURE_VERSION
         url = _own_address(prefix, ("AZURE_OPENAI_ENDPOINT",))
@@ -220,11 +224,15 @@ def _embedded(name: str, params: Params, schema: Schema, output_mode: str) -> Cl
     return _openai(Origin(embedded=found), found.alias, params, schema, output_mode, provider=EMBEDDED)
 
 
-def _foreign(model: str, api_key: str | None, params: Params, schema: Schema, output_mode: str) -> Client:
+def _foreign(  # noqa: PLR0913 - parts of one client
+    model: str, api_key: str | None, params: Params, schema: Schema, output_mode: str, *, sending: bool
+) -> Client:
     prefix, _, rest = model.partition("/")
     found = endpoints.FOREIGN[prefix]
-    endpoints.need_packages(prefix, found)
-    key = find_key(api_key, found.key_variables, whom=prefix) if found.key_variables or api_key is not None else ""
+    if sending:
+        endpoints.need_packages(prefix, found)
+    needed = sending and bool(found.key_variables)
+    key = find_key(api_key, found.key_variables, whom=prefix, needed=needed)
     origin = Wrapped(name=prefix, model=model, api_key=api_key, key=key, price_name=found.price_name)
     dialects = _dialects(_modes(schema, output_mode, ("tools", "json")), params)
     return InstructorClient(origin, model=rest, schema=schema, params=params, dialects=dialects)

@@ -202,3 +202,55 @@ def test_the_cap_that_anthropic_wants_is_asked_for_before_anything_is_sent():
         opened(client=instructor.from_anthropic(sdk), model="m")
     assert opened(client=instructor.from_anthropic(sdk, max_tokens=9), model="m").model == "m"
     assert opened(client=instructor.from_anthropic(sdk), model="m", params={"max_tokens": 9}).model == "m"
+
+
+@pytest.mark.parametrize(
+    ("model", "identity"),
+    [
+        ("openai/gpt-4o-mini", "https://api.openai.com/v1"),
+        ("gpt-4o-mini", "https://api.openai.com/v1"),
+        ("openrouter/meta/llama", "https://openrouter.ai/api/v1"),
+        ("groq/llama", "groq"),
+        ("anthropic/claude-x", "anthropic"),
+    ],
+)
+def test_a_client_that_sends_nothing_needs_neither_key_nor_package(
+    model: str, identity: str, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    found = opened(model=model, sending=False)
+    assert found.identity == identity
+    assert (found.identity, found.model, found.provider) == _facts(opened_with_packages(model, monkeypatch))
+
+
+def test_an_address_of_ones_own_needs_no_key_when_nothing_is_sent():
+    assert opened(model="m", base_url="https://example.org/v1", sending=False).identity == "https://example.org/v1"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"model": "antropic/claude-x"},
+        {"model": "openai/m", "params": {"n": 2}},
+        {"model": "openai/m", "api_key": "k\n"},
+        {"model": "openai/m", "output_mode": "tool"},
+        {"model": "m", "base_url": "nowhere"},
+        {"model": "azure_openai/m"},
+    ],
+)
+def test_what_can_not_work_is_refused_when_nothing_is_sent_too(
+    options: dict[str, object], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.delenv("AZURE_OPENAI_ENDPOINT", raising=False)
+    with pytest.raises(UsageError):
+        opened(**options, sending=False)
+
+
+def opened_with_packages(model: str, monkeypatch: pytest.MonkeyPatch) -> Any:
+    monkeypatch.setattr("llmframe.clients.endpoints._is_installed", lambda _: True)
+    return opened(model=model, api_key="k")
+
+
+def _facts(client: Any) -> tuple[str, str, str | None]:
+    return client.identity, client.model, client.provider
