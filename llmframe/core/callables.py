@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import inspect
 import json
+import traceback
 from collections.abc import Callable, ItemsView, Iterator, Mapping, Sequence, ValuesView
 from dataclasses import dataclass
+from pathlib import PurePath
+from types import CodeType
 from typing import cast
 
 from llmframe.core.cells import CellError, OnNull, checked_text
@@ -48,7 +51,7 @@ class CallablePrompt:
         Returns
         -------
         tuple of str or Failure
-            A failure tells the type of what went wrong and never a cell.
+            A failure tells the type and the line of what went wrong and never a cell.
         """
         blank = self.on_null == "render"
         seen = _Row({name: "" if blank and value is None else value for name, value in row.items()})
@@ -96,11 +99,30 @@ def _message_text(text: object) -> str:
 
 
 def _told(error: Exception, row: _Row) -> str:
-    """The error's type; the key of a KeyError only where it is a column asked for, and no cell."""
+    """The error's type and line; a name only where it is a column that the user's code asked for, and no cell."""
     name = type(error).__name__
+    code, line = _place(error)
+    where = "in the prompt callable"
+    if code is not None:
+        where += f", line {line} of {PurePath(code.co_filename).name}"
     if isinstance(error, KeyError) and row.absent is not None and error.args == (row.absent,):
-        return f"{name}: {row.absent!r}"
-    return f"{name} in the prompt callable"
+        return f"{name}: {row.absent!r} {where}"
+    # `r.review` stands in the code, where a cell can't; `getattr(r, cell)` doesn't.
+    if isinstance(error, AttributeError) and error.obj is row and code is not None and error.name in code.co_names:
+        return f"{name}: the row is a dict, r[{error.name!r}] and not r.{error.name} {where}"
+    return f"{name} {where}"
+
+
+def _place(error: Exception) -> tuple[CodeType | None, int]:
+    """The innermost line that was reached in the file of the user's function."""
+    found: tuple[CodeType | None, int] = (None, 0)
+    for frame, line in traceback.walk_tb(error.__traceback__):
+        code = frame.f_code
+        if code.co_filename != _told.__code__.co_filename and (
+            found[0] is None or found[0].co_filename == code.co_filename
+        ):
+            found = code, line
+    return found
 
 
 class _Row(dict[str, object]):

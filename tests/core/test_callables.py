@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 
 import pytest
 
@@ -54,22 +55,50 @@ def test_each_row_is_a_fresh_dict():
     assert row == {"a": "x"}
 
 
-def test_an_exception_is_the_rows_failure_and_tells_no_cell():
+def told(function, row=None):
+    """The detail of a failure, with the line counted from the function's first."""
+    tail = CallablePrompt(function).tail({"a": "secret"} if row is None else row)
+    assert isinstance(tail, Failure)
+    assert tail.kind == "render"
+    first = function.__code__.co_firstlineno
+    return re.sub(r"line (\d+)", lambda found: f"line +{int(found[1]) - first}", tail.detail)
+
+
+def test_an_exception_is_the_rows_failure_and_tells_its_line_and_no_cell():
     def failing(error):
         def function(row):
             raise error(row["a"])
 
-        return CallablePrompt(function).tail({"a": "secret"})
+        return told(function)
 
-    assert failing(ValueError) == Failure("render", "ValueError in the prompt callable")
-    assert failing(KeyError) == Failure("render", "KeyError in the prompt callable")
-    assert CallablePrompt(lambda row: row["x"]).tail({"a": "secret"}) == Failure("render", "KeyError: 'x'")
-    assert CallablePrompt(lambda row: row[row["a"]]).tail({"a": "secret"}) == Failure(
-        "render", "KeyError in the prompt callable"
+    here = "in the prompt callable, line +{} of test_callables.py"
+    assert failing(ValueError) == f"ValueError {here.format(1)}"
+    assert failing(KeyError) == f"KeyError {here.format(1)}"
+    assert told(lambda row: row["x"]) == f"KeyError: 'x' {here.format(0)}"
+    assert told(lambda row: row[row["a"]]) == f"KeyError {here.format(0)}"
+    assert told(lambda row: {"k": "v"}[row["a"].upper()]) == f"KeyError {here.format(0)}"
+
+
+def test_the_line_is_the_innermost_of_the_users_own_file():
+    def deeper(text):
+        return json.loads(text)
+
+    def function(row):
+        return deeper(row["a"])
+
+    first = deeper.__code__.co_firstlineno - function.__code__.co_firstlineno
+    assert told(function) == f"JSONDecodeError in the prompt callable, line +{first + 1} of test_callables.py"
+    assert CallablePrompt("{b}".format_map).tail({"a": "x"}) == Failure(
+        "render", "KeyError: 'b' in the prompt callable"
     )
-    assert CallablePrompt(lambda row: {"k": "v"}[row["a"].upper()]).tail({"a": "secret"}) == Failure(
-        "render", "KeyError in the prompt callable"
-    )
+
+
+def test_a_column_read_as_an_attribute_is_told_that_the_row_is_a_dict():
+    place = "in the prompt callable, line +0 of test_callables.py"
+    assert told(lambda r: r.review) == f"AttributeError: the row is a dict, r['review'] and not r.review {place}"
+    assert told(lambda r: getattr(r, r["a"])) == f"AttributeError {place}"
+    assert told(lambda r: getattr(r, r["a"][:3])) == f"AttributeError {place}"
+    assert told(lambda r: r["a"].review) == f"AttributeError {place}"
 
 
 def test_an_interrupt_is_not_a_row():
