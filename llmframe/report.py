@@ -149,6 +149,8 @@ class PlanReport:
         The first rendered prompts, as chat messages.
     schema
         What is asked for, as the JSON schema that would be sent.
+    problems
+        Of the rows that can't be rendered, the first entry of the error column for each kind.
     """
 
     model: str
@@ -164,6 +166,7 @@ class PlanReport:
     usd: float | None
     prompts: tuple[list[dict[str, object]], ...] = field(repr=False)
     schema: Mapping[str, object] = field(repr=False)
+    problems: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         """A small table; the prompts are in `.prompts`."""
@@ -187,6 +190,7 @@ class PlanReport:
         ]
         return [
             ("rows", f"{self.rows:,}" + (f" ({', '.join(skipped)})" if skipped else "")),
+            *(("problem", problem) for problem in self.problems),
             ("requests", f"{self.requests:,} to send, {self.cached:,} answered already"),
             ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
             ("cost", "about " + dollars(self.usd) if self.usd else dollars(self.usd)),

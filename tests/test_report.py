@@ -117,6 +117,8 @@ def test_a_plan_says_what_would_be_sent():
         "  cost      about $0.00525",
     ]
     assert "<td style='text-align:left'>about $0.00525</td>" in PLAN._repr_html_()
+    failing = dataclasses.replace(PLAN, problems=("render: KeyError: 'x' in the prompt callable",))
+    assert repr(failing).splitlines()[2] == "  problem   render: KeyError: 'x' in the prompt callable"
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,8 @@ SHOWN_PROMPTS: Final = 3
 
 def run_plan(native: object, arguments: Arguments) -> PlanReport:
     """`plan` over an eager frame."""
+    if isinstance(native, list) and not cast("list[object]", native):
+        return _without_rows(arguments)
     prepared = prepare(asking(arguments), wrap(native), verb="plan")
     plan, schema = prepared.plan(), prepared.asking.schema
     store = store_of(arguments.sending.cache)
@@ -48,6 +50,10 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
     out = to_send * _output_tokens(prepared)
     price = Price(prepared.client.provider, prepared.client.model)
     nulls = sum(failure.kind == "null" for failure in plan.failures.values())
+    problems: dict[str, str] = {}
+    for failure in plan.failures.values():
+        if failure.kind != "null":
+            problems.setdefault(failure.kind, str(failure))
     return PlanReport(
         model=prepared.client.model,
         rows=plan.length,
@@ -62,6 +68,28 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
         usd=price.usd(Usage(into, out, 0)),
         prompts=tuple(prompts),
         schema=wire,
+        problems=tuple(problems.values()),
+    )
+
+
+def _without_rows(arguments: Arguments) -> PlanReport:
+    """A list without rows has no columns that a template could be held against; the rest is checked, as in `map`."""
+    ask = asking(arguments)
+    client = ask.client(sends=False)
+    return PlanReport(
+        model=client.model,
+        rows=0,
+        null_rows=0,
+        failed_rows=0,
+        not_asked=0,
+        requests=0,
+        cached=0,
+        input_tokens=0,
+        output_tokens=0,
+        characters_per_token=CHARACTERS_PER_TOKEN,
+        usd=Price(client.provider, client.model).usd(Usage(0, 0, 0)),
+        prompts=(),
+        schema=cast("Mapping[str, object]", ask.schema.wire),
     )
 
 

@@ -206,3 +206,28 @@ def test_plan_says_the_same_as_map(library: Kind, provider: Provider):
         frame.llm.plan("J {review}", schema=Verdict, client=provider)
     with pytest.raises(UsageError, match="did you mean 'review'"):
         frame.llm.plan("J {reviw}", schema=Verdict, client=provider)
+
+
+@pytest.mark.parametrize("model", ["openai/gpt-4o-mini", "groq/llama-x"])
+def test_plan_needs_neither_key_nor_package(library: Kind, model: str):
+    plan = library.make({"review": ["a", "b", "a"]}).llm.plan("J {review}", schema=Verdict, model=model)
+    assert (plan.rows, plan.requests, plan.model) == (3, 2, model.partition("/")[2])
+    with pytest.raises(UsageError):
+        library.make({"review": ["a"]}).llm.map("J {review}", schema=Verdict, model=model)
+
+
+def test_plan_tells_why_rows_can_not_be_rendered(library: Kind, provider: Provider):
+    frame = library.make({"review": ["a", "b", None]})
+    plan = frame.llm.plan(lambda row: row["review"] + row.reviw, schema=Verdict, client=provider)
+    assert (plan.failed_rows, plan.null_rows) == (2, 1)
+    [problem] = plan.problems
+    assert problem.startswith("render: AttributeError: the row is a dict, r['reviw'] and not r.reviw in the prompt")
+    assert f"  problem   {problem}" in repr(plan).splitlines()
+
+
+def test_plan_of_no_rows_is_a_plan(provider: Provider):
+    plan = llmframe.plan([], "J {review}", schema=Verdict, client=provider)
+    assert (plan.rows, plan.requests, plan.prompts) == (0, 0, ())
+    assert "rows      0" in repr(plan)
+    with pytest.raises(UsageError, match="no model was named"):
+        llmframe.plan([], "J {review}", schema=Verdict)
