@@ -25,13 +25,13 @@ def examples_of(examples: object, schema: Schema, *, template: object, series: b
     native = examples
     pairs = cast("list[object]", examples) if isinstance(examples, list | tuple) else None
     if pairs is not None and not (pairs and all(isinstance(pair, Mapping) for pair in pairs)):
-        return [_pair(number, pair, schema, series=series) for number, pair in enumerate(pairs)]
+        return [_pair(number, pair, schema, series=series) for number, pair in enumerate(pairs, 1)]
     return _from_frame(native, schema, template=template, series=series)
 
 
 def _pair(number: int, pair: object, schema: Schema, *, series: bool) -> Example:
     if not isinstance(pair, Sequence) or isinstance(pair, str) or len(cast("Sequence[object]", pair)) != 2:  # noqa: PLR2004 - a pair
-        raise UsageError(f"`examples` must be (row, answer) pairs or a frame; item {number} is neither")
+        raise UsageError(f"`examples` must be (row, answer) pairs or a frame; example {number} is neither")
     row, answer = cast("Sequence[object]", pair)
     return _cell(row) if series else row, _answer_text(number, answer, schema)
 
@@ -59,7 +59,7 @@ def _from_frame(examples: object, schema: Schema, *, template: object, series: b
         row = {name: values[number] for name, values in columns.items()}
         answer = row[wanted[0]] if schema.single else {name: row[name] for name in wanted}
         inputs = {name: value for name, value in row.items() if name not in wanted}
-        pairs.append((_cell(inputs) if series else inputs, _answer_text(number, answer, schema)))
+        pairs.append((_cell(inputs) if series else inputs, _answer_text(number + 1, answer, schema)))
     return pairs
 
 

@@ -27,7 +27,7 @@ SHOWN_PROMPTS: Final = 3
 
 def run_plan(native: object, arguments: Arguments) -> PlanReport:
     """`plan` over an eager frame."""
-    if isinstance(native, list) and not cast("list[object]", native):
+    if _is_empty_list(native):
         return _without_rows(arguments)
     prepared = prepare(asking(arguments), wrap(native), verb="plan")
     plan, schema = prepared.plan(), prepared.asking.schema
@@ -70,6 +70,10 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
         schema=wire,
         problems=tuple(problems.values()),
     )
+
+
+def _is_empty_list(native: object) -> bool:
+    return isinstance(native, list) and not cast("list[object]", native)
 
 
 def _without_rows(arguments: Arguments) -> PlanReport:

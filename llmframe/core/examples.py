@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import cast
 
-from llmframe.core.braces import BraceTemplate, absent_column
+from llmframe.core.braces import BraceTemplate, listed
 from llmframe.core.callables import CallablePrompt, tail_messages
 from llmframe.core.cells import OnNull
 from llmframe.core.jinja import JinjaTemplate
@@ -77,7 +77,8 @@ class Shots:
         slot = self.slots[text]
         for name in slot.columns:
             if name not in row:
-                raise absent_column(name, list(row), what=what)
+                # The template's name is right, for it fits the frame: a near one in the example is the misspelt one.
+                raise UsageError(f"{what} lacks column {name!r}, which the prompt uses; {listed(list(row))}")
             if row[name] is None and self.on_null != "render":
                 raise UsageError(f'{what}: missing value in {name!r}; leave it out, or on_null="render"')
         filled = slot.fill({name: [row[name]] for name in slot.columns}, 1)

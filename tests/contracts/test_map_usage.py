@@ -60,6 +60,8 @@ def test_a_bad_template_is_told(library: Kind, provider: Provider, template: str
     assert provider.requests == 0
 
 
+POS = ({"review": "x"}, {"label": "pos", "reason": "r"})
+
 ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "text as schema": ({"schema": "x"}, "schema is 'x'"),
     "number as schema": ({"schema": 3}, "schema is 3"),
@@ -102,7 +104,13 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "example's label": ({"examples": [({"review": "x"}, {"label": "mixed", "reason": "r"})]}, "'label' must be 'pos'"),
     "example's field": ({"examples": [({"review": "x"}, {"lable": "pos", "reason": "r"})]}, "'lable'"),
     "example's column": ({"examples": [({"text": "x"}, {"label": "pos", "reason": "r"})]}, "review"),
-    "example's form": ({"examples": ["x"]}, "pairs or a frame"),
+    "example's form": ({"examples": ["x"]}, "pairs or a frame; example 1 is neither"),
+    "second example": ({"examples": [POS, ({"review": "x"}, {"lable": "pos"})]}, "answer of example 2: .*'lable'"),
+    "example's row": ({"examples": [POS, ({"reviw": "x"}, POS[1])]}, "example 2 lacks column 'review'"),
+    "framed example": (
+        {"examples": pd.DataFrame({"review": ["x", "y"], "label": ["pos", "mixed"], "reason": ["r", "r"]})},
+        "answer of example 2: .*'label' must be",
+    ),
     "system": ({"system": "About {prodct}"}, "'prodct'"),
 }
 

@@ -58,7 +58,8 @@ def test_examples_of_a_jinja_template_are_rendered_by_it():
 @pytest.mark.parametrize(
     ("example", "message"),
     [
-        (({"x": 1}, "a"), "example 1 uses column 't', which is absent"),
+        (({"x": 1}, "a"), "example 1 lacks column 't', which the prompt uses; columns: 'x'$"),
+        (({"tt": 1}, "a"), "example 1 lacks column 't', which the prompt uses; columns: 'tt'$"),
         (({"t": None}, "a"), "example 1: missing value in 't'"),
         (({"t": b""}, "a"), "example 1 can't be rendered: bytes"),
         (({"t": "e"}, 1), "answer of type 'int'"),
