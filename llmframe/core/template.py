@@ -26,6 +26,7 @@ Rendered = str | tuple[str, ...]
 
 _JINJA_MARK = re.compile(r"\{%.*?%\}|\{\{[-+]?[ \t].*?\}\}", re.DOTALL)
 _JINJA_PART = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
+_OPEN_BRACE = re.compile(r"\{[^{}]*$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,11 +268,11 @@ class _Reader:
 
     def check_columns(self) -> None:
         """Raise when the prompt uses no column, or a Series not exactly once."""
+        lone = next((found.start() + 1 for found in map(_OPEN_BRACE.search, self.texts) if found), None)
+        closing = f"the brace at character {lone} stays open, close it as in "
         if self.series and self.uses != 1 and not (self.literal and not self.uses):
-            raise UsageError(
-                f"the prompt of a Series has exactly one `{{}}`, this one has {self.uses}; "
-                "braces that are text are doubled: `{{}}`"
-            )
+            hint = "braces that are text are doubled: `{{}}`" if self.uses or lone is None else closing + "`{}`"
+            raise UsageError(f"the prompt of a Series has exactly one `{{}}`, this one has {self.uses}; {hint}")
         if not self.uses and not self.literal:
             text = "\n".join(self.texts)
             doubled = next((name for name in self.names if "{{" + name + "}}" in text), None)
@@ -279,6 +280,8 @@ class _Reader:
             if doubled is not None:
                 single = repr("{" + doubled + "}")
                 hint = f'doubled braces are text: write {single}, or llmframe.Template(..., syntax="jinja2")'
+            elif lone is not None:
+                hint = closing + self._example()
             elif "{}" not in text:
                 hint = f"name one in braces, {self._example()}, or say llmframe.Template(..., literal=True)"
             raise UsageError(f"prompt uses no column, so every row would ask the same; {hint}; {listed(self.names)}")

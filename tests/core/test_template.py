@@ -300,3 +300,17 @@ def test_cells_are_never_read_again(rows):
     columns = [[a for a, _ in rows], [b for _, b in rows]]
     assert texts("<{a}|{b}>", *columns) == [f"<{a}|{b}>" for a, b in rows]
     assert texts("<{{ a }}|{{ b }}>", *columns) == [f"<{a}|{b}>" for a, b in rows]
+
+
+@pytest.mark.parametrize(
+    ("source", "series", "character"),
+    [("{review", False, 1), ("J: {review", False, 4), ("J {{text}} {review of", False, 12), ("J {", True, 3)],
+)
+def test_a_brace_that_stays_open_is_told_where_no_column_is_used(source, series, character):
+    with pytest.raises(UsageError, match=f"; the brace at character {character} stays open, close it as in "):
+        compile_prompt(source, ["review"], series=series)
+
+
+def test_a_lone_brace_beside_a_column_is_text():
+    assert texts("{a} {", ["X"]) == ["X {"]
+    assert texts("{a} {}", ["X"]) == ["X {}"]
