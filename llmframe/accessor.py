@@ -26,6 +26,12 @@ class Verbs:
         for method in (Verbs.map, Verbs.amap, Verbs.plan):
             method.__doc__ = getattr(_verbs(), method.__name__).__doc__
 
+    def __repr__(self) -> str:
+        """The verbs by name; a lazy query has but one, for its rows aren't there yet."""
+        kind = type(self._frame).__name__
+        verbs = "map" if kind in ("LazyFrame", "Expr") else "map, amap, plan"
+        return f"<llm verbs of {kind}: {verbs}>"
+
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
         self,
         prompt_template: object,

@@ -138,3 +138,17 @@ def test_a_name_that_somebody_owns_stays_theirs_and_is_told_once():
     assert done.stdout.count("`pandas.DataFrame.llm` belongs to 'otherpackage'") == 1
     assert 'llmframe.register("ai")' in done.stdout
     assert "llmframe.map(frame, ...)" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("owner", "text"),
+    [
+        (pd.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, plan>"),
+        (pd.Series(["secret"]), "<llm verbs of Series: map, amap, plan>"),
+        (pl.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, plan>"),
+        (pl.LazyFrame({"t": ["secret"]}), "<llm verbs of LazyFrame: map>"),
+        (pl.col("t"), "<llm verbs of Expr: map>"),
+    ],
+)
+def test_the_namespace_shows_its_verbs(owner: Any, text: str):
+    assert repr(owner.llm) == text

@@ -80,3 +80,8 @@ def test_a_verb_takes_all_but_prompt_and_schema_by_keyword(verb: str):
     # Whatever else is said lands in `unknown`, which is refused with the nearest name.
     assert [name for name, kind in kinds.items() if kind is inspect.Parameter.VAR_KEYWORD] == ["unknown"]
     assert inspect.Parameter.VAR_POSITIONAL not in kinds.values()
+
+
+def test_dir_lists_the_public_names_and_no_others():
+    assert sorted(name for name in dir(llmframe) if not name.startswith("__")) == PUBLIC[:9] + PUBLIC[10:]
+    assert {"__doc__", "__version__"} <= set(dir(llmframe))
