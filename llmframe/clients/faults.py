@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Any, cast
 
 from llmframe.clients.base import RequestError
+from llmframe.clients.endpoints import is_loopback
 from llmframe.clients.refusals import FOREIGN_LOOP, MODEL_NOT_FOUND
 from llmframe.clients.retry_after import retry_after
 from llmframe.errors import ErrorKind
@@ -173,7 +174,10 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = (), where: 
     if any(isinstance(link, UnicodeEncodeError) for link in chain):
         return RequestError("encoding", "UnicodeEncodeError: text that UTF-8 can't hold")
     kind = _by_name(error)
-    return RequestError(kind, _described(chain) + (f" at {where}" if where else ""))
+    told = _described(chain) + (f" at {where}" if where else "")
+    if where and is_loopback(where) and any(isinstance(link, ConnectionRefusedError) for link in chain):
+        told += "; is the server running?"
+    return RequestError(kind, told)
 
 
 def clean(text: str, *, secrets: Iterable[str] = ()) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import inspect
 from typing import Any, ClassVar
 
@@ -150,8 +151,24 @@ def test_a_connection_error_names_classes_and_the_systems_word_and_nothing_of_th
     outer.__cause__ = httpx2.ConnectError("Illegal header value b'Bearer sk-SECRET'")
     outer.__cause__.__cause__ = ConnectionRefusedError(111, "refused")
     fault = from_exception(outer, where="http://127.0.0.1:9/v1")
-    assert fault.detail == "APIConnectionError: ConnectError (ECONNREFUSED) at http://127.0.0.1:9/v1"
+    told = "APIConnectionError: ConnectError (ECONNREFUSED) at http://127.0.0.1:9/v1"
+    assert fault.detail == f"{told}; is the server running?"
     assert (fault.kind, fault.__cause__) == ("connection", None)
+
+
+@pytest.mark.parametrize(
+    ("number", "where", "ending"),
+    [
+        (errno.ECONNREFUSED, "http://localhost:8000/v1", "/v1; is the server running?"),
+        (errno.ECONNREFUSED, "https://example.org/v1", "(ECONNREFUSED) at https://example.org/v1"),
+        (errno.ECONNREFUSED, "groq", "(ECONNREFUSED) at groq"),
+        (errno.ECONNRESET, "http://localhost:8000/v1", "(ECONNRESET) at http://localhost:8000/v1"),
+    ],
+)
+def test_a_refused_connection_on_this_machine_asks_whether_the_server_is_running(number: int, where: str, ending: str):
+    fault = from_exception(OSError(number, "x"), where=where)
+    assert fault.kind == "connection"
+    assert fault.detail.endswith(ending)
 
 
 def test_a_transport_of_another_loop_is_told_with_its_remedy_and_not_retried():
