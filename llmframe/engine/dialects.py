@@ -29,7 +29,7 @@ class Negotiation:
         self._client, self._note = client, note
         self._memory = (client.identity, client.model, client.dialects)
         self.dialect = _remembered.get(self._memory, client.dialects[0])
-        self._settled = False
+        self._settled = self._told = False
         self._probes = 0
         self._lock = asyncio.Lock()
         self._open = 0
@@ -75,13 +75,13 @@ class Negotiation:
         if self._settled or self._probes >= MAX_PROBES:
             return None
         self._probes += 1
-        tried = {used}
+        tried = [used]
         candidates = list(next_dialects(used, error, self._client.dialects))
         while candidates:
             dialect = candidates.pop(0)
             if dialect in tried:
                 continue
-            tried.add(dialect)
+            tried.append(dialect)
             try:
                 reply = await ask(dialect)
             except RequestError as refusal:
@@ -92,6 +92,9 @@ class Negotiation:
                 continue
             self._adopt(dialect, used, error)
             return reply
+        if not self._told:
+            self._told = True
+            self._note(f"tried {_named(tried[1:], used)} after a refusal ({_word(error)}): refused alike")
         return None
 
     def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:
@@ -102,4 +105,14 @@ class Negotiation:
             words.append(f"asked by {dialect.mode} instead of {used.mode}")
         if dialect.max_tokens_name != used.max_tokens_name:
             words.append(f"sent {dialect.max_tokens_name} instead of {used.max_tokens_name}")
-        self._note(f"{' and '.join(words)}, because the server refused ({error.status or error.kind})")
+        self._note(f"{' and '.join(words)}, because the server refused ({_word(error)})")
+
+
+def _named(tried: list[Dialect], used: Dialect) -> str:
+    """What was another in each of the dialects, `"tools and json"`."""
+    words = [dialect.max_tokens_name if dialect.mode == used.mode else dialect.mode for dialect in tried]
+    return " and ".join(dict.fromkeys(words))
+
+
+def _word(error: RequestError) -> str:
+    return str(error.status or error.kind)

@@ -80,7 +80,7 @@ class Metrics:
             p95=p95,
             p99=p99,
             output_mode=self.output_mode,
-            notes=tuple(self.notes),
+            notes=tuple(dict.fromkeys(self.notes)),  # each part of a run may have found the same
             state=state,
             frame=frame,
         )

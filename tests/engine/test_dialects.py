@@ -93,7 +93,18 @@ def test_refused_rows_are_probed_a_bounded_number_of_times():
         for _ in range(5):
             assert await talk.refused(refused(None), SCHEMA, server.ask()) is None
         assert server.asked == ["tools", "json"] * MAX_PROBES
-        assert (talk.dialect, notes) == (SCHEMA, [])
+        assert talk.dialect == SCHEMA
+        assert notes == ["tried tools and json after a refusal (400): refused alike"]
+
+    run_in_fake_time(main())
+
+
+def test_a_refused_token_limit_that_no_name_helps_is_told():
+    async def main() -> None:
+        talk, notes = negotiation(Client(dialects=(SCHEMA,)))
+        error = refused("max_tokens", "unsupported_parameter")
+        assert await talk.refused(error, SCHEMA, Server(json_schema=refused(None)).ask()) is None
+        assert notes == ["tried max_completion_tokens after a refusal (400): refused alike"]
 
     run_in_fake_time(main())
 

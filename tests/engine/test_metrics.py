@@ -137,7 +137,7 @@ def test_a_report_may_be_read_while_the_run_goes_on():
     run = metrics()
     run.requests, run.retries, run.reasks = 5, 1, 2
     run.output_mode = "tools"
-    run.notes.append("something changed")
+    run.notes += ["something changed"] * 2  # as two parts of a run tell it
     run.latencies.extend([1.0, 3.0])
     report = run.report(seconds=2.0, state="running", frame="frame")
     assert (report.requests, report.retries, report.reasks, report.p50) == (5, 1, 2, 1.0)

@@ -638,7 +638,7 @@ def test_one_bad_row_among_good_ones_settles_nothing():
     assert client.prompts["row-0"] == 3
     assert len(client.sent) == 22
     assert part.metrics.output_mode == "json_schema"
-    assert part.metrics.notes == []
+    assert part.metrics.notes == ["tried tools and json after a refusal (400): refused alike"]
 
 
 def test_a_bad_row_after_an_answer_costs_one_request():
