@@ -154,7 +154,7 @@ def _is_installed(module: str) -> bool:
 def unknown_provider(model: str, prefix: str) -> UsageError:
     """The error for a name with an unknown word before its slash."""
     return UsageError(
-        f"model {model!r} names no known provider{did_you_mean(prefix, PREFIXES)}; give `base_url=` (or set "
+        f"model {model!r} names no known provider{did_you_mean(prefix, PREFIXES) or ';'} give `base_url=` (or set "
         f"OPENAI_BASE_URL) to send the name as it is; providers: {', '.join(sorted(PREFIXES))}"
     )
 

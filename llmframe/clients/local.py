@@ -78,7 +78,7 @@ def embedded(name: str) -> Embedded:
     if name not in PACKAGED:
         known = ", ".join(map(repr, PACKAGED))
         raise UsageError(
-            f"there is no embedded model {name!r}{did_you_mean(name, PACKAGED)}; known: {known}, "
+            f"there is no embedded model {name!r}{did_you_mean(name, PACKAGED) or ';'} known: {known}, "
             "or the path of a file that ends in `.gguf`"
         )
     packaged = PACKAGED[name]

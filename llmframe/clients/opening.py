@@ -82,7 +82,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     """
     if output_mode not in OUTPUT_MODES:
         near = did_you_mean(str(output_mode), OUTPUT_MODES)
-        raise UsageError(f"output_mode {output_mode!r} is unknown{near}; known: {', '.join(OUTPUT_MODES)}")
+        raise UsageError(f"output_mode {output_mode!r} is unknown{near or ';'} known: {', '.join(OUTPUT_MODES)}")
     read = read_params(params)
     if client is not None:
         if base_url is not None or api_key is not None:

@@ -166,7 +166,7 @@ class Schema:
             if name not in known:
                 names = ", ".join(map(repr, infos))
                 raise UsageError(
-                    f"an example's answer names {name!r}, which the schema hasn't{did_you_mean(name, known)}; "
+                    f"an example's answer names {name!r}, which the schema hasn't{did_you_mean(name, known) or ';'} "
                     f"fields: {names}"
                 )
 

@@ -65,7 +65,7 @@ def test_a_good_path_without_the_extra_asks_for_the_extra_only(tmp_path: Path):
 
 
 def test_an_unknown_name_gets_the_nearest_and_all_known():
-    with pytest.raises(UsageError, match=r"did you mean 'smollm2-135m'\?") as told:
+    with pytest.raises(UsageError, match=r"did you mean 'smollm2-135m'\? known: ") as told:
         embedded("smollm2-135")
     assert "'gemma3-270m'" in str(told.value)
     assert ".gguf" in str(told.value)

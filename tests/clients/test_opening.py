@@ -36,7 +36,7 @@ def test_no_model_shows_three_lines_to_copy():
 
 
 def test_an_unknown_provider_is_named_with_the_nearest():
-    with pytest.raises(UsageError, match="did you mean 'anthropic'") as caught:
+    with pytest.raises(UsageError, match=r"did you mean 'anthropic'\? give") as caught:
         opened(model="antropic/claude-x", api_key="k")
     assert "groq" in str(caught.value)
 
@@ -102,7 +102,7 @@ def test_a_client_needs_a_model_and_a_key_that_can_be_sent():
 
 
 def test_an_unknown_output_mode_is_named_with_the_known_ones():
-    with pytest.raises(UsageError, match="did you mean 'json'"):
+    with pytest.raises(UsageError, match=r"did you mean 'json'\? known: "):
         opened(model="m", base_url="http://localhost:1", output_mode="jsn")
 
 

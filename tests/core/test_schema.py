@@ -277,7 +277,7 @@ class TestExamples:
             (["a", "b"], "c", "field 'response' must be 'a' or 'b'"),
             (Sure, {"label": "c"}, "field 'label' must be 'a' or 'b'"),
             (Sure, {}, "field 'label' is missing"),
-            (Sure, {"labl": "a"}, "names 'labl', which the schema hasn't; did you mean 'label'?"),
+            (Sure, {"labl": "a"}, "names 'labl', which the schema hasn't; did you mean 'label'? fields: "),
             (Sure, "a", "is str; pass a dict with 'label', 'confidence'"),
             (None, 3, "is 3; without a schema it has to be text"),
             (int, object(), "can't be put as JSON"),
