@@ -251,6 +251,8 @@ def plan(  # noqa: PLR0913 - as `map`
 ) -> PlanReport:
     """What `map` with the same arguments would do, found without a request.
 
+    Nothing is sent, so it needs neither a key nor the provider's package.
+
     Returns
     -------
     PlanReport
