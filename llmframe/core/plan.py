@@ -9,12 +9,15 @@ from typing import Final, TypeVar
 
 from llmframe.core.outcome import Failure, Outcome
 from llmframe.core.request import Fingerprints
-from llmframe.core.template import Message, Prompt
+from llmframe.core.template import Message, Prompt, Rendered
 
 T = TypeVar("T")
 
 CHUNK_ROWS: Final = 512
 """Rows that are rendered at a time: small enough that the event loop never notices (about 2 ms)."""
+
+REMEMBERED_CHARACTERS: Final = 4_000_000
+"""Text of prompts kept, so that a repeated one isn't hashed again."""
 
 NOT_PLANNED: Final = -1
 NOT_ASKED: Final = -2
@@ -60,12 +63,12 @@ class Plan:
 
     def draw(self) -> Iterator[list[Planned]]:
         """The distinct requests, a list for every chunk of rows (it may be empty)."""
-        known: dict[bytes, int] = {}
+        known = _Known()
         for start in range(0, self.length, CHUNK_ROWS):
             stop = min(start + CHUNK_ROWS, self.length)
             yield self._draw_chunk(start, stop, known)
 
-    def _draw_chunk(self, start: int, stop: int, known: dict[bytes, int]) -> list[Planned]:
+    def _draw_chunk(self, start: int, stop: int, known: _Known) -> list[Planned]:
         rows = [row for row in range(start, stop) if self._asked is None or self._asked[row]]
         if len(rows) < stop - start:
             self.rows_done += stop - start - len(rows)
@@ -84,18 +87,20 @@ class Plan:
                 self.failures[row] = rendered
                 self.rows_done += 1
                 continue
-            messages = self._prompt.messages(rendered)
-            key = self._fingerprints.key(messages)
-            index = known.get(key)
+            index = known.by_text.get(rendered)
             if index is None:
-                index = known[key] = len(self.first_rows)
-                self.first_rows.append(row)
-                self._shares.append(1)
-                self._finished.append(0)
-                fresh.append(Planned(index, key, messages))
-            else:
-                self._shares[index] += 1
-                self.rows_done += self._finished[index]
+                messages = self._prompt.messages(rendered)
+                key = self._fingerprints.key(messages)
+                index = known.by_key.get(key)
+                if index is None:
+                    index = known.by_key[key] = len(self.first_rows)
+                    self.first_rows.append(row)
+                    self._shares.append(0)
+                    self._finished.append(0)
+                    fresh.append(Planned(index, key, messages))
+                known.remember(rendered, index)
+            self._shares[index] += 1
+            self.rows_done += self._finished[index]
             self.requests[row] = index
         return fresh
 
@@ -112,6 +117,22 @@ class Plan:
             values[index] if 0 <= index < count else outside if index == NOT_ASKED else unplanned(row)
             for row, index in enumerate(self.requests)
         ]
+
+
+class _Known:
+    """Requests drawn so far, by key; the first ones by their text too, until `REMEMBERED_CHARACTERS` are kept."""
+
+    __slots__ = ("_room", "by_key", "by_text")
+
+    def __init__(self) -> None:
+        self.by_key: dict[bytes, int] = {}
+        self.by_text: dict[Rendered, int] = {}
+        self._room = REMEMBERED_CHARACTERS
+
+    def remember(self, rendered: Rendered, index: int) -> None:
+        if self._room > 0:
+            self._room -= len(rendered) if isinstance(rendered, str) else sum(map(len, rendered))
+            self.by_text[rendered] = index
 
 
 def first_failure(plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> tuple[int, Failure] | None:

@@ -204,3 +204,10 @@ def test_without_a_failure_there_is_no_first_one():
     plan = plan_of(["a", "b"], asked=[True, False])
     drawn(plan)
     assert first_failure(plan, [outcome(Answer("x", ("x",)))], missing=CANCELLED) is None
+
+
+def test_repeats_are_found_when_their_texts_are_no_longer_kept(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("llmframe.core.plan.REMEMBERED_CHARACTERS", 20)
+    plan = plan_of([f"row-{row % 7}" for row in range(2000)])
+    assert sum(len(chunk) for chunk in plan.draw()) == 7
+    assert [plan.requests[row] for row in range(2000)] == [row % 7 for row in range(2000)]
