@@ -62,12 +62,13 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         await client.start()
         await runner.work()
 
+    tell: Callable[[Progress], None] | None = None
     if listener is not None:
-        run.listen(lambda progress: post(lambda: listener(progress)))
+        tell = lambda progress: post(lambda: listener(progress))  # noqa: E731 - a `def` loses that it isn't None
     try:
-        await run.execute(plan, lambda: asyncio.create_task(work()))
+        await run.execute(plan, lambda: asyncio.create_task(work()), listener=tell)
     finally:
-        # at once, so that no look at the progress falls between the part's end and its count
+        # at once, so that no report falls between the part's end and its count
         run.metrics.count_rows(plan, outcomes, missing=run.missing)
         closing = asyncio.create_task(_close(client, runner))
         _closing.add(closing)

@@ -107,7 +107,7 @@ def run_map(native: object, arguments: Arguments) -> object:
             else:
                 bridge.run(part.work(show), interrupt=part.run.cancel, verb="map")
         finally:
-            close()
+            close(part.run.progress())
         return part.finish()
     except KeyboardInterrupt as interrupt:
         interrupt.args = interrupt.args or (INTERRUPTED,)
@@ -133,7 +133,7 @@ async def run_amap(native: object, arguments: Arguments) -> object:
         part.run.frame = part.result()
         raise
     finally:
-        close()
+        close(part.run.progress())
     return part.finish()
 
 

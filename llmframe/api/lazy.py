@@ -15,7 +15,7 @@ from llmframe.api.prepared import Asking, Prepared, asking
 from llmframe.api.runs import STALE_SECONDS, new_run, runs_now, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.engine import bridge
-from llmframe.engine.interrupts import watch
+from llmframe.engine.interrupts import watched
 from llmframe.engine.progress import Progress, cell_number, listener
 from llmframe.engine.run import Run
 from llmframe.errors import UsageError, callers_place
@@ -35,18 +35,23 @@ class LazyRun:
         self._store = store_of_parts(ask.arguments.sending.cache)
         self._lock = threading.Lock()
         self._place, self._cell = callers_place(), cell_number()
+        self._inside = 0  # parts that polars waits for
         self._begin()
 
     def __call__(self, frame: Frame, asked: list[bool] | None) -> Sequence[Column]:
         """The new columns of some rows."""
-        ask, run = self._ask, self._current()
-        prompt = ask.prompt(frame.names, series=frame.single)
-        prepared = Prepared(ask, frame, prompt, ask.client(), asked)
-        part = Part(prepared, run, prepared.plan(), self._store)
-        if len(frame):
-            bridge.run(part.work(self._show), interrupt=run.cancel, verb=self._verb)
+        ask, run = self._ask, self._enter()
+        try:
+            prompt = ask.prompt(frame.names, series=frame.single)
+            prepared = Prepared(ask, frame, prompt, ask.client(), asked)
+            part = Part(prepared, run, prepared.plan(), self._store)
+            if len(frame):
+                with watched(run):
+                    bridge.run(part.work(self._show), interrupt=run.cancel, verb=self._verb)
+        finally:
+            self._leave(run)
         with self._lock:
-            if run.metrics.failed and not self._warned:
+            if run.metrics.failed and not self._warned and not self._inside:  # below the bar, not in it
                 self._warned = True
                 warn_of_failures(run, place=self._place)
         return self._layout.columns(part.plan, part.outcomes, missing=run.missing)
@@ -54,21 +59,28 @@ class LazyRun:
     def _begin(self) -> None:
         client = self._ask.client()
         self._run = new_run(model=client.model, provider=client.provider, rows=None)
-        show, _ = listener(self._ask.arguments.progress)  # nobody knows which part is the query's last
+        show, self._close = listener(self._ask.arguments.progress)
         self._show = None if show is None else _one_at_a_time(show)
         self._warned = False
-        watch(self._run)
 
-    def _current(self) -> Run:
+    def _enter(self) -> Run:
         """The run that a part belongs to; in another cell or after a pause the query is collected anew: another one."""
         with self._lock:
             run, cell = self._run, cell_number()
-            idle = run.clock() - run.ended if run.ended is not None and not run.active else 0.0
+            idle = run.clock() - run.ended if run.ended is not None and not self._inside else 0.0
             if idle > (STALE_SECONDS if cell == self._cell else 0.0):
                 self._begin()
             self._cell = cell
             runs_now(self._run)
+            self._inside += 1
             return self._run
+
+    def _leave(self, run: Run) -> None:
+        """A part has ended. Nobody knows which one is the query's last: the bar is closed whenever none goes on."""
+        with self._lock:
+            self._inside -= 1
+            if not self._inside:
+                self._close(run.progress())
 
 
 def run_lazy(native: pl.LazyFrame, arguments: Arguments) -> pl.LazyFrame:

@@ -71,12 +71,12 @@ def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
     Parameters
     ----------
     place
-        The line it names, for a run whose end isn't known and whose caller isn't on the stack.
+        The line it names, for a run whose caller isn't on the stack.
     """
     metrics = run.metrics
     if not metrics.failed:
         return
-    text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked) + (" so far" if place else "")
+    text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked)
     if run.stop is not None and not run.interrupted and run.stop.kind != "cancelled":
         text += f"; sending stopped after: {run.stop}"
     filename, line = place or callers_place()

@@ -4,74 +4,84 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import faulthandler
 import os
 import signal
 import socket
 import threading
-import weakref
+from collections.abc import Generator
 
 from llmframe.engine.bridge import private_loop
 from llmframe.engine.run import Run
 
-_watched: weakref.WeakSet[Run] = weakref.WeakSet()
+_lock = threading.Lock()
+_watched: list[Run] = []
 _pair: tuple[socket.socket, socket.socket] | None = None
 
 
-def _close() -> None:
-    if _pair is None:
-        return
-    if threading.current_thread() is threading.main_thread():
-        fd = signal.set_wakeup_fd(-1)
-        if fd not in (-1, _pair[1].fileno()):
-            signal.set_wakeup_fd(fd, warn_on_full_buffer=False)
-    for end in _pair:
-        end.close()
+@contextlib.contextmanager
+def watched(run: Run) -> Generator[None]:
+    """Cancel `run` when the process is interrupted inside; for any thread.
 
-
-def _forget() -> None:
-    """In a forked process: the socket is the parent's, who would take this process's signals for its own."""
-    global _pair  # noqa: PLW0603 - as in `watch`
-    _watched.clear()
-    _close()
-    _pair = None
-
-
-atexit.register(_close)
-if hasattr(os, "register_at_fork"):  # not on Windows
-    os.register_at_fork(after_in_child=_forget)
-
-
-def watch(run: Run) -> None:
-    """Cancel `run` when the process is interrupted while a part of it is running.
-
-    polars hands an interrupt over only when its callbacks return, and they wait for answers. The C-level handler
-    writes every signal's number to a socket at once; the private loop reads it there. Python allows this from the
-    main thread only; where another library has taken that socket's place it keeps it, and Ctrl-C waits for the
-    callback.
+    polars hands an interrupt over only when its callbacks return, and they wait for answers. Inside, a handler in C
+    writes to a socket that the private loop reads, and passes the signal on to the handler that was there.
+    `signal.set_wakeup_fd` won't do: it's for the main thread alone, which is busy, and belongs to the event loop there.
+    Without POSIX signals (Windows), or where SIGINT is ignored, nothing is watched.
     """
-    global _pair  # noqa: PLW0603 - one socket a process
-    _watched.add(run)
-    if threading.current_thread() is not threading.main_thread():
+    if not hasattr(faulthandler, "register") or not callable(signal.getsignal(signal.SIGINT)):
+        yield
         return
+    with _lock:
+        _watched.append(run)
+        if len(_watched) == 1:
+            # its text, a traceback of the main thread, is of no interest: that it comes is
+            faulthandler.register(signal.SIGINT, file=_socket(), all_threads=False, chain=True)
+    try:
+        yield
+    finally:
+        with _lock:
+            _watched.remove(run)
+            if not _watched:
+                faulthandler.unregister(signal.SIGINT)
+
+
+def _socket() -> int:
+    """The end that is written to."""
+    global _pair  # noqa: PLW0603 - one a process
     if _pair is None:
         _pair = socket.socketpair()
         for end in _pair:
             end.settimeout(0)
         loop = private_loop()
-        loop.call_soon_threadsafe(loop.add_reader, _pair[0], _read)
-    ours = _pair[1].fileno()
-    with contextlib.suppress(ValueError):
-        before = signal.set_wakeup_fd(ours, warn_on_full_buffer=False)
-        if before not in (-1, ours):
-            signal.set_wakeup_fd(before, warn_on_full_buffer=False)
+        loop.call_soon_threadsafe(loop.add_reader, _pair[0], _read, _pair[0])
+    return _pair[1].fileno()
 
 
-def _read() -> None:
-    if _pair is None:
-        return
-    with contextlib.suppress(BlockingIOError):
-        numbers = _pair[0].recv(4096)
-        if signal.SIGINT in numbers:
-            for run in list(_watched):
-                if run.active:
-                    run.cancel()
+def _read(end: socket.socket) -> None:
+    with contextlib.suppress(OSError):  # there was nothing, or it's closed
+        while end.recv(4096):
+            for run in _watched.copy():
+                run.cancel()
+
+
+def _close() -> None:
+    global _pair  # noqa: PLW0603 - as in `_socket`
+    if _watched:
+        faulthandler.unregister(signal.SIGINT)
+    if _pair is not None:
+        for end in _pair:
+            end.close()
+        _pair = None
+
+
+def _forget() -> None:
+    """In a forked process: the socket is the parent's, who would take this process's signals for its own."""
+    global _lock  # noqa: PLW0603 - another thread may have held it
+    _lock = threading.Lock()
+    _close()
+    _watched.clear()
+
+
+atexit.register(_close)
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget)

@@ -36,11 +36,15 @@ class Progress:
 
 
 class Bar:
-    """A tqdm bar over rows; made when first needed, closed on every way out."""
+    """A tqdm bar over rows; made when first needed, closed on every way out.
+
+    News after its end make a new one, which goes on from there.
+    """
 
     def __init__(self) -> None:
         self._bar: Any = None
         self._shown: Progress | None = None
+        self._done = 0
 
     def __call__(self, progress: Progress) -> None:
         """Show `progress` where it's news: without widgets, every refresh is another line of a notebook's output."""
@@ -48,7 +52,7 @@ class Bar:
             return
         self._shown = progress
         if self._bar is None:
-            self._bar = _new_bar(progress.rows)
+            self._bar = _new_bar(progress.rows, done=self._done)
         self._bar.update(progress.done - self._bar.n)
         notes = {"cached": progress.cached, "failed": progress.failed, "in flight": progress.in_flight}
         shown: dict[str, object] = {name: count for name, count in notes.items() if count}
@@ -56,22 +60,25 @@ class Bar:
             shown["$"] = f"{progress.usd:.4f}"
         self._bar.set_postfix(shown, refresh=progress.in_flight == 0)
 
-    def close(self) -> None:
-        """Leave the bar as it stands."""
+    def close(self, last: Progress) -> None:
+        """Leave the bar as it stands at the end."""
         if self._bar is not None:
+            self(last)
             self._bar.refresh()
             self._bar.close()
+            self._done = self._bar.n
+            self._bar = None
 
 
-def listener(option: ProgressOption) -> tuple[Callable[[Progress], None] | None, Callable[[], None]]:
-    """The callable that shows progress under `option`, with what closes it.
+def listener(option: ProgressOption) -> tuple[Callable[[Progress], None] | None, Callable[[Progress], None]]:
+    """The callable that shows progress under `option`, with the one for the end of it all.
 
     `None` shows a bar when somebody looks: a terminal on stderr, or a notebook.
     """
     if callable(option):
-        return option, _nothing
+        return option, _ignore
     if option is False or (option is None and not _somebody_looks()):
-        return None, _nothing
+        return None, _ignore
     bar = Bar()
     return bar, bar.close
 
@@ -94,14 +101,18 @@ def _somebody_looks() -> bool:
     return in_kernel() or (sys.stderr is not None and sys.stderr.isatty())
 
 
-def _new_bar(rows: int | None) -> Any:
+def _new_bar(rows: int | None, *, done: int) -> Any:
     # imported here: `tqdm.auto` warns at import without ipywidgets, and nobody may need a bar
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         from tqdm.auto import tqdm  # noqa: PLC0415
 
-        return tqdm(total=rows, unit="row", desc="llm", leave=True)
+        return tqdm(total=rows, initial=done, unit="row", desc="llm", leave=True)
 
 
 def _nothing() -> None:
+    return None
+
+
+def _ignore(_: Progress) -> None:
     return None

@@ -49,7 +49,8 @@ class Run:
         self._places: asyncio.Semaphore | None = None
         self._parts: dict[Plan, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._listener: Callable[[Progress], None] | None = None
+        self._done = 0
+        self._listeners: list[Callable[[Progress], None]] = []
         self._lock = threading.Lock()
 
     def halt(self, failure: Failure) -> None:
@@ -85,8 +86,14 @@ class Run:
         """Whether a part is running."""
         return bool(self._parts)
 
-    async def execute(self, plan: Plan, work: Callable[[], asyncio.Task[None]]) -> None:
-        """Run a part to its end; a cancelled run ends like a finished one, its rows tell."""
+    async def execute(
+        self, plan: Plan, work: Callable[[], asyncio.Task[None]], *, listener: Callable[[Progress], None] | None = None
+    ) -> None:
+        """Run a part to its end; a cancelled run ends like a finished one, its rows tell.
+
+        `listener` is called with the run's progress, from the loop's thread, about ten times a second, and at the end;
+        of several parts' listeners the last one is.
+        """
         task = work()
         with self._lock:
             self._loop = asyncio.get_running_loop()
@@ -95,6 +102,8 @@ class Run:
             self._parts[plan] = task
         if self.interrupted:
             task.cancel()
+        if listener is not None:
+            self._listeners.append(listener)
         ticker = asyncio.create_task(self._tick())
         try:
             await asyncio.wait({task})
@@ -106,13 +115,12 @@ class Run:
             task.cancel()
             ticker.cancel()
             self._notify()
+            if listener is not None:
+                self._listeners.remove(listener)
             with self._lock:
                 del self._parts[plan]
+                self._done += plan.rows_done
             self.ended = self.clock()
-
-    def listen(self, listener: Callable[[Progress], None] | None) -> None:
-        """Have `listener` called with the progress, from the loop's thread, about ten times a second."""
-        self._listener = listener
 
     def report(self) -> RunReport:
         """The numbers as they stand."""
@@ -131,7 +139,7 @@ class Run:
         metrics = self.metrics
         return Progress(
             rows=self.rows,
-            done=metrics.rows + sum(plan.rows_done for plan in list(self._parts)),
+            done=self._done + sum(plan.rows_done for plan in list(self._parts)),
             cached=metrics.cached_live,
             failed=metrics.failed_live,
             in_flight=self.in_flight,
@@ -144,5 +152,5 @@ class Run:
             await asyncio.sleep(TICK_SECONDS)
 
     def _notify(self) -> None:
-        if self._listener is not None:
-            self._listener(self.progress())
+        if self._listeners:
+            self._listeners[-1](self.progress())

@@ -10,6 +10,7 @@ import polars as pl
 import pytest
 
 import llmframe
+from llmframe.api import lazy as lazy_runs
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.testing import Provider, Status
 from tests.contracts.queries import DTYPES, ROWS, VERBS, Verdict, as_expression, as_map, lazy
@@ -145,7 +146,7 @@ def test_a_callable_gets_whole_rows(provider: Provider):
 @VERBS
 def test_nulls_are_not_asked_and_without_rows_nothing_is(verb: Any, provider: Provider):
     frame = pl.LazyFrame({"t": ["row-1", None]})
-    with pytest.warns(LlmframeWarning, match="rows failed: 1 null so far"):
+    with pytest.warns(LlmframeWarning, match="rows failed: 1 null$"):
         out = verb(frame, provider).collect()
     assert out["error"].to_list() == [None, "null: missing value in 't'"]
     assert provider.requests == 1
@@ -174,6 +175,19 @@ def test_parts_report_one_at_a_time(provider: Provider):
     as_map(lazy(), provider, progress=show).collect()
     assert overlaps
     assert set(overlaps) == {1}
+
+
+@VERBS
+def test_the_bar_of_a_query_ends_before_it_returns(
+    verb: Any, provider: Provider, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lazy_runs, "STALE_SECONDS", 1e9)  # both times one run
+    query = verb(lazy(), provider, progress=True)
+    for done in (6, 12):
+        query.collect()
+        shown = capsys.readouterr().err
+        assert shown.endswith("\n")
+        assert f"llm: {done}row" in shown.splitlines()[-1]
 
 
 def test_wrong_use_is_told_when_the_query_is_made(provider: Provider):

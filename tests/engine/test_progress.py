@@ -41,7 +41,7 @@ def test_nothing_is_shown_where_nobody_looks(stderr: Callable[..., Stream]):
     stream = stderr(terminal=False)
     show, close = listener(None)
     assert show is None
-    close()
+    close(at(0))
     assert stream.getvalue() == ""
 
 
@@ -54,7 +54,7 @@ def test_a_terminal_shows_a_bar(stderr: Callable[..., Stream]):
     stderr(terminal=True)
     show, close = listener(None)
     assert isinstance(show, Bar)
-    close()
+    close(at(0))
 
 
 def test_a_terminal_shows_none_where_it_is_not_wanted(stderr: Callable[..., Stream]):
@@ -67,8 +67,8 @@ def test_a_bar_is_shown_in_a_file_when_it_is_asked_for(stderr: Callable[..., Str
     show, close = listener(True)
     assert show is not None
     show(at(4, in_flight=3, usd=0.00123, failed=1))
-    show(at(10, usd=0.01, failed=1))
-    close()
+    show(at(9, in_flight=1, usd=0.00123, failed=1))
+    close(at(10, usd=0.01, failed=1))
     text = stream.getvalue()
     assert "10/10" in text
     assert "failed=1" in text
@@ -80,16 +80,35 @@ def test_a_bar_ends_its_line_when_it_is_closed_half_way(stderr: Callable[..., St
     show, close = listener(True)
     assert show is not None
     show(at(4))
-    close()
-    close()
+    close(at(4))
+    close(at(4))
     assert "4/10" in stream.getvalue()
     assert stream.getvalue().endswith("\n")
+
+
+def test_news_after_the_end_go_on_from_there_in_a_bar_of_their_own(stderr: Callable[..., Stream]):
+    stream = stderr(terminal=True)
+    show, close = listener(True)
+    assert show is not None
+    show(at(0, rows=None))
+    close(at(4, rows=None))
+    first = stream.getvalue()
+    show(at(4, rows=None))  # no news
+    assert stream.getvalue() == first
+    show(at(5, rows=None, in_flight=1))
+    close(at(6, rows=None))
+    assert first.count("\n") == 1
+    assert "llm: 4row" in first
+    second = stream.getvalue()[len(first) :]
+    assert second.count("\n") == 1
+    assert "llm: 4row" in second
+    assert "llm: 6row" in second
 
 
 def test_a_bar_that_never_showed_anything_closes_without_a_trace(stderr: Callable[..., Stream]):
     stream = stderr(terminal=True)
     _, close = listener(True)
-    close()
+    close(at(0))
     assert stream.getvalue() == ""
 
 
@@ -100,7 +119,7 @@ def test_a_bar_over_no_rows_or_an_unknown_number_works(rows: int | None, stderr:
     assert show is not None
     show(at(0, rows=rows))
     show(at(0, rows=rows, in_flight=1))
-    close()
+    close(at(0, rows=rows))
 
 
 def test_a_callable_is_called_as_it_is():
@@ -108,7 +127,7 @@ def test_a_callable_is_called_as_it_is():
     show, close = listener(seen.append)
     assert show is not None
     show(at(1))
-    close()
+    close(at(1))
     assert seen == [at(1)]
 
 
@@ -125,7 +144,7 @@ from llmframe.engine.progress import Progress, in_kernel, listener
 assert in_kernel()
 show, close = listener(None)
 show(Progress(rows=2, done=2, cached=0, failed=0, in_flight=0, usd=None))
-close()
+close(Progress(rows=2, done=2, cached=0, failed=0, in_flight=0, usd=None))
 """
     done = subprocess.run(
         [sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, timeout=120, check=False

@@ -145,10 +145,9 @@ def test_the_parts_have_their_places_in_common():
 def test_progress_is_told_ten_times_a_second_and_at_the_end():
     async def main() -> list[Progress]:
         run, seen = new_run(rows=3), []
-        run.listen(seen.append)
         plan = plan_of(["a", "b", None], identity="x")
         list(plan.draw())
-        await run.execute(plan, lambda: nap(10 * TICK_SECONDS))
+        await run.execute(plan, lambda: nap(10 * TICK_SECONDS), listener=seen.append)
         return seen
 
     seen = run_in_fake_time(main())
@@ -159,7 +158,10 @@ def test_progress_is_told_ten_times_a_second_and_at_the_end():
 def test_progress_counts_the_rows_of_ended_parts_and_of_those_that_go_on():
     async def main() -> int:
         run = new_run()
-        run.metrics.rows = 7
+        ended = plan_of(["c", "d", "d"], identity="x")
+        list(ended.draw())
+        ended.finish(1)  # interrupted before the first
+        await run.execute(ended, lambda: nap(1))
         plan = plan_of(["a", "a", "b"], identity="x")
         list(plan.draw())
         plan.finish(0)
@@ -169,4 +171,21 @@ def test_progress_counts_the_rows_of_ended_parts_and_of_those_that_go_on():
         await working
         return done
 
-    assert run_in_fake_time(main()) == 7 + 2
+    assert run_in_fake_time(main()) == 2 + 2
+
+
+def test_a_part_that_ends_leaves_the_telling_to_those_that_go_on():
+    async def main() -> list[int]:
+        run, first, second = new_run(), [], []
+        going = asyncio.create_task(
+            run.execute(plan_of([], identity="x"), lambda: nap(9 * TICK_SECONDS), listener=first.append)
+        )
+        await asyncio.sleep(0)
+        await run.execute(plan_of([], identity="x"), lambda: nap(4.5 * TICK_SECONDS), listener=second.append)
+        told = len(first), len(second)
+        await going
+        return [len(first) - told[0], len(second) - told[1]]
+
+    more_of_the_first, more_of_the_second = run_in_fake_time(main())
+    assert more_of_the_first >= 4
+    assert more_of_the_second == 0
