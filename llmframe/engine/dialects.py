@@ -5,14 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Generator, Hashable
-from typing import Final
 
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import next_dialects
 from llmframe.core.reply import Reply
-
-MAX_PROBES: Final = 2
-"""Refused rows that are tried in other dialects before a refusal counts as the row's own fault."""
 
 _remembered: dict[Hashable, Dialect] = {}
 
@@ -29,8 +25,7 @@ class Negotiation:
         self._client, self._note = client, note
         self._memory = (client.identity, client.model, client.dialects)
         self.dialect = _remembered.get(self._memory, client.dialects[0])
-        self._settled = self._told = False
-        self._probes = 0
+        self._settled = False
         self._lock = asyncio.Lock()
         self._open = 0
         self._known = asyncio.Event()
@@ -72,9 +67,8 @@ class Negotiation:
     async def _probe(
         self, error: RequestError, used: Dialect, ask: Callable[[Dialect], Awaitable[Reply]]
     ) -> Reply | None:
-        if self._settled or self._probes >= MAX_PROBES:
+        if self._settled:
             return None
-        self._probes += 1
         tried = [used]
         candidates = list(next_dialects(used, error, self._client.dialects))
         while candidates:
@@ -92,9 +86,8 @@ class Negotiation:
                 continue
             self._adopt(dialect, used, error)
             return reply
-        if not self._told:
-            self._told = True
-            self._note(f"tried {_named(tried[1:], used)} after a refusal ({_word(error)}): refused alike")
+        self._settled = True  # one row refused in every form is enough: the next ones needn't pay for such tries
+        self._note(f"tried {_named(tried[1:], used)} after a refusal ({_word(error)}): refused alike")
         return None
 
     def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:

@@ -648,11 +648,11 @@ def test_a_bad_row_after_an_answer_costs_one_request():
     assert len(client.sent) == 20
 
 
-def test_rows_that_are_all_bad_cost_no_more_than_two_rows_of_probes():
+def test_rows_that_are_all_bad_cost_no_more_than_one_row_of_probes():
     client = Client(lambda sent, before: refused(None), dialects=MODES)
     part = answered(names(20), client, max_concurrency=1)
     assert part.kinds == ["bad_request"] * 20
-    assert len(client.sent) == 20 + 2 * 2
+    assert len(client.sent) == 20 + 2
 
 
 def test_a_limit_on_tokens_goes_out_under_the_name_that_the_server_takes():
