@@ -97,6 +97,6 @@ def test_a_cut_answer_is_asked_once(llmock: Any):
 
 
 def test_a_slow_answer_is_cut_and_asked_for_again(llmock: Any):
-    llmock.delay(30, times=1)
+    llmock.delay(4, times=1)
     assert asked(4, timeout=1.0)["error"].isna().all()
     assert llmframe.last_run().retries >= 1
