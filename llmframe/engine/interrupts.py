@@ -32,10 +32,10 @@ def watched(run: Run) -> Generator[None]:
         yield
         return
     with _lock:
-        _watched.append(run)
-        if len(_watched) == 1:
+        if not _watched:
             # its text, a traceback of the main thread, is of no interest: that it comes is
             faulthandler.register(signal.SIGINT, file=_socket(), all_threads=False, chain=True)
+        _watched.append(run)
     try:
         yield
     finally:
@@ -46,7 +46,7 @@ def watched(run: Run) -> Generator[None]:
 
 
 def _socket() -> int:
-    """The end that is written to."""
+    """The end that is written to; what an earlier interrupt left in it is taken out."""
     global _pair  # noqa: PLW0603 - one a process
     if _pair is None:
         _pair = socket.socketpair()
@@ -54,14 +54,24 @@ def _socket() -> int:
             end.settimeout(0)
         loop = private_loop()
         loop.call_soon_threadsafe(loop.add_reader, _pair[0], _read, _pair[0])
+    _came(_pair[0])
     return _pair[1].fileno()
 
 
 def _read(end: socket.socket) -> None:
-    with contextlib.suppress(OSError):  # there was nothing, or it's closed
+    with _lock:  # or the end of an interrupt's text would cancel a run that begins just now
+        runs = _watched.copy() if _came(end) else []
+    for run in runs:
+        run.cancel()
+
+
+def _came(end: socket.socket) -> bool:
+    """Take out what was written, and tell whether there was anything."""
+    came = False
+    with contextlib.suppress(OSError):  # there was nothing more, or it's closed
         while end.recv(4096):
-            for run in _watched.copy():
-                run.cancel()
+            came = True
+    return came
 
 
 def _close() -> None:

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from llmframe.core.prices import Price
+from llmframe.engine import interrupts
 from llmframe.engine.bridge import private_loop
 from llmframe.engine.interrupts import watched
 from llmframe.engine.metrics import Metrics
@@ -117,6 +118,16 @@ def test_a_run_is_left_alone_before_and_afterwards():
         active.ended.result(SECONDS)
     assert not before.interrupted
     assert not after.interrupted
+
+
+def test_what_an_earlier_interrupt_left_behind_cancels_nothing():
+    once_watched(new_run())
+    run = new_run()
+    assert interrupts._pair is not None
+    interrupts._pair[1].send(b"the end of a traceback")
+    with watched(run):
+        settled()
+    assert not run.interrupted
 
 
 def test_another_signal_cancels_nothing():
