@@ -42,8 +42,8 @@ def test_an_absent_llama_is_one_json_line_and_nothing_else(tmp_path: Path):
     assert done.returncode == 1
 
 
+@pytest.mark.local_model
 def test_weights_that_are_refused_give_llamas_own_reason(tmp_path: Path):
-    pytest.importorskip("xllamacpp", reason="the extra `local` isn't installed")
     path = tmp_path / "broken.gguf"
     path.write_bytes(b"GGUF" + b"\0" * 40)
     done = serve(settings(str(path), str(tmp_path)))

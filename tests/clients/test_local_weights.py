@@ -42,10 +42,11 @@ def test_without_gemma_its_command_stands_with_its_terms():
     assert SMOLLM2 not in str(told.value)
 
 
+@pytest.mark.local_model
 def test_with_the_extra_only_the_weights_are_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     spec = importlib.util.find_spec("xllamacpp")
-    if spec is None or spec.origin is None:
-        pytest.skip("the extra `local` isn't installed")
+    assert spec is not None
+    assert spec.origin is not None
     (tmp_path / "xllamacpp").symlink_to(Path(spec.origin).parent)
     monkeypatch.setattr(sys, "path", [str(tmp_path)])
     with pytest.raises(MissingExtraError) as told:
@@ -84,9 +85,8 @@ def test_a_file_in_another_format_is_refused_by_its_first_bytes(tmp_path: Path):
         embedded(str(path))
 
 
+@pytest.mark.local_model
 def test_paths_may_be_relative_or_start_at_home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    if importlib.util.find_spec("xllamacpp") is None:
-        pytest.skip("the extra `local` isn't installed")
     (tmp_path / "Own-1.5.gguf").write_bytes(b"GGUF")
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("USERPROFILE", str(tmp_path))
