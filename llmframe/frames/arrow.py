@@ -40,6 +40,10 @@ class ArrowFrame:
     def __len__(self) -> int:
         return self.native.num_rows
 
+    def part(self, start: int, stop: int) -> ArrowFrame:
+        """Rows `start:stop`, a view."""
+        return ArrowFrame(self.native.slice(start, stop - start))
+
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` of some columns as lists of Python values."""
         table = self.native

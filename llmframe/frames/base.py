@@ -34,6 +34,13 @@ class Frame(Protocol):
         """Number of rows."""
         ...
 
+    def part(self, start: int, stop: int) -> Frame:
+        """Rows `start:stop` as a frame of the same kind: names, dtypes, index and attributes are the whole's.
+
+        A view where the library has views; what lies past the last row is left out, as in a slice.
+        """
+        ...
+
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` of the columns at `positions`: one list of Python values a column, `None` for null.
 

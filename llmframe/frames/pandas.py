@@ -39,6 +39,10 @@ class PandasFrame:
     def __len__(self) -> int:
         return len(self.native.index)
 
+    def part(self, start: int, stop: int) -> PandasFrame:
+        """Rows `start:stop`, a view."""
+        return PandasFrame(self.native.iloc[start:stop])
+
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` of some columns as lists of Python values; NaN, NaT, NA and None are `None`."""
         return [pandas_cells(self._values(at)[start:stop]) for at in positions]
@@ -107,6 +111,10 @@ class PandasSeries:
 
     def __len__(self) -> int:
         return len(self.native.index)
+
+    def part(self, start: int, stop: int) -> PandasSeries:
+        """Rows `start:stop`, a view."""
+        return PandasSeries(self.native.iloc[start:stop])
 
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` as lists of Python values, once for each of `positions`."""

@@ -39,6 +39,10 @@ class PolarsFrame:
     def __len__(self) -> int:
         return self.native.height
 
+    def part(self, start: int, stop: int) -> PolarsFrame:
+        """Rows `start:stop`, a view."""
+        return PolarsFrame(self.native.slice(start, stop - start))
+
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` of some columns as lists of Python values; a float NaN is a value."""
         return [polars_cells(self.native.to_series(at).slice(start, stop - start)) for at in positions]
@@ -85,6 +89,10 @@ class PolarsSeries:
 
     def __len__(self) -> int:
         return self.native.len()
+
+    def part(self, start: int, stop: int) -> PolarsSeries:
+        """Rows `start:stop`, a view."""
+        return PolarsSeries(self.native.slice(start, stop - start))
 
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` as lists of Python values, once for each of `positions`."""

@@ -17,13 +17,17 @@ class RecordsFrame:
 
     single = False
 
-    def __init__(self, native: list[dict[Any, Any]]) -> None:
+    def __init__(self, native: list[dict[Any, Any]], *, keys: Sequence[Any] | None = None) -> None:
         self.native = native
-        self._keys: list[Any] = list(dict.fromkeys(key for row in native for key in row))
+        self._keys: list[Any] = list(dict.fromkeys(key for row in native for key in row) if keys is None else keys)
         self.names = [str(key) for key in self._keys]
 
     def __len__(self) -> int:
         return len(self.native)
+
+    def part(self, start: int, stop: int) -> RecordsFrame:
+        """Rows `start:stop`, the same dicts; a key that only other rows have is null in all of these."""
+        return RecordsFrame(self.native[start:stop], keys=self._keys)
 
     def cells(self, positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
         """Rows `start:stop` of some columns as lists of Python values; a float NaN is a value."""

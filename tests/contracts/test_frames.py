@@ -149,6 +149,38 @@ def test_cells_come_in_chunks_by_position(any_kind):
     assert [frame.null_count(0), frame.null_count(1)] == [1, 0]
 
 
+@pytest.mark.parametrize(("start", "stop"), [(0, 4), (1, 3), (3, 9), (2, 2), (4, 4)])
+def test_a_part_is_a_frame_of_the_same_kind_with_its_rows_alone(any_kind, start, stop):
+    data = {"a": ["x", None, "y", "z"], "b": [1, 2, 3, 4], "c": [0.5, None, None, 1.5]}
+    native = any_kind.make(data)
+    whole = wrap(native)
+    part = whole.part(start, stop)
+    assert type(part) is type(whole)
+    assert type(part.native) is type(native)
+    assert len(part) == len(data["a"][start:stop])
+    assert part.names == ["a", "b", "c"]
+    assert part.cells([0, 1, 2], 0, 9) == [values[start:stop] for values in data.values()]
+    assert any_kind.dtypes(part.native) == any_kind.dtypes(native)
+    out = part.attach([Column("new", ColumnType("string"), ["s"] * len(part))])
+    if any_kind.library != "records" or len(part):
+        rows = {name: values[start:stop] for name, values in data.items()}
+        assert any_kind.to_dict(out) == {**rows, "new": ["s"] * len(part)}
+    assert any_kind.to_dict(native) == data
+
+
+@pytest.mark.parametrize(("start", "stop"), [(0, 3), (1, 2), (3, 3)])
+def test_a_part_of_a_series_is_one(kind, start, stop):
+    series = kind.make_series(["a", None, "b"], "text")
+    part = wrap(series).part(start, stop)
+    assert isinstance(part, SeriesFrame)
+    assert part.single
+    assert part.names == ["text"]
+    assert part.cells([0], 0, 3) == [["a", None, "b"][start:stop]]
+    out = part.series(Column("label", LABELS, ["pos"] * len(part)))
+    assert type(out) is type(series)
+    assert kind.to_list(out) == ["pos"] * len(part)
+
+
 def test_a_series_is_a_frame_of_one_column_and_gives_series_and_frames_back(kind):
     series = kind.make_series(["a", None, "b"], "text")
     frame = wrap(series)

@@ -42,6 +42,32 @@ def test_values_go_by_position_and_the_index_stays_the_object_it_was(index):
     assert series.attach([NEW])["label"].tolist() == ["a", "b", "c"]
 
 
+@pytest.mark.parametrize(
+    "index",
+    [
+        pd.Index([7, 7, "z"], dtype=object, name="key"),
+        pd.MultiIndex.from_tuples([("a", 1), ("a", 1), ("b", 2)], names=["x", "y"]),
+        NOT_A_TIME,
+        pd.RangeIndex(10, 4, -2),
+    ],
+    ids=["duplicates", "levels", "NaT", "range"],
+)
+def test_a_part_has_its_rows_of_the_index_and_the_attributes_and_shares_the_cells(index):
+    df = pd.DataFrame({"t": [1, 2, 3]}, index=index)
+    df.attrs["origin"] = "here"
+    part = PandasFrame(df).part(1, 3)
+    assert part.native.index.equals(index[1:3])
+    assert part.native.index.names == index.names
+    assert part.native.attrs == {"origin": "here"}
+    assert np.shares_memory(part.native["t"].to_numpy(), df["t"].to_numpy())
+    series = PandasSeries(df["t"]).part(1, 3).native
+    assert series.index.equals(index[1:3])
+    assert series.attrs == {"origin": "here"}
+    out = PandasFrame(df).part(0, 2).attach([Column("label", STRING, ["a", "b"])])
+    assert out["label"].tolist() == ["a", "b"]
+    assert list(df.columns) == ["t"]
+
+
 def test_a_reordered_selection_of_a_duplicated_index_keeps_its_rows():
     df = pd.DataFrame({"t": list("abcd")}, index=[7, 7, 3, "z"]).iloc[[3, 1, 0]]
     frame = PandasFrame(df)

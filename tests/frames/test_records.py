@@ -50,3 +50,11 @@ def test_foreign_scalars_come_as_pythons_own():
 def test_existing_values_are_kept():
     frame = RecordsFrame([{"a": "x"}, {"a": None}, {}])
     assert frame.kept(Column("a", TEXT, [None] * 3), [False] * 3).values == ["x", None, None]
+
+
+def test_a_part_keeps_the_keys_that_only_other_rows_have():
+    rows = [{"a": 1}, {"b": 2}, {"a": 3}]
+    part = RecordsFrame(rows).part(2, 3)
+    assert part.names == ["a", "b"]
+    assert part.cells([0, 1], 0, 1) == [[3], [None]]
+    assert part.attach([Column("c", TEXT, ["x"])]) == [{"a": 3, "c": "x"}]
