@@ -43,6 +43,7 @@ class Asking:
             params=sending.params,
             schema=self.schema,
             output_mode=sending.output_mode,
+            timeout=sending.timeout,
             sending=sends,
         )
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, Protocol
 
+from llmframe.core.ratelimits import RateLimits
 from llmframe.core.reply import Reply
 from llmframe.core.template import Message
 from llmframe.errors import ErrorKind
@@ -38,6 +39,8 @@ class RequestError(Exception):
         The HTTP status and the error body's words, where there were any.
     retry_after
         Seconds that the server asked to wait; `None` when it said nothing usable.
+    limits
+        What the answer said about the account's limits; `None` when nothing.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a fact of the answer
@@ -49,6 +52,7 @@ class RequestError(Exception):
         code: str | None = None,
         param: str | None = None,
         retry_after: float | None = None,
+        limits: RateLimits | None = None,
     ) -> None:
         super().__init__(f"{kind}: {detail}")
         self.kind: ErrorKind = kind
@@ -57,6 +61,7 @@ class RequestError(Exception):
         self.code = code
         self.param = param
         self.retry_after = retry_after
+        self.limits = limits
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by the attributes: an exception's own way calls the class with its message alone."""
@@ -78,6 +83,9 @@ class Client(Protocol):
         The provider's name for prices (`"openai"`), or `None` when unknown.
     dialects
         The dialects to try, the preferred one first; one entry when the user chose by `output_mode`.
+    streams
+        Whether answers come in pieces (`params={"stream": True}`). The client then bounds the silence between two
+        pieces itself, and nobody bounds the whole answer.
     """
 
     identity: str
@@ -85,13 +93,14 @@ class Client(Protocol):
     model: str
     provider: str | None
     dialects: tuple[Dialect, ...]
+    streams: bool
 
     async def start(self) -> None:
         """Open what belongs to the running loop (connections, an embedded server)."""
         ...
 
     async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
-        """One HTTP attempt without a retry; raises `RequestError`. Time limits are the engine's."""
+        """One HTTP attempt without a retry; raises `RequestError`. Time limits are the engine's unless it `streams`."""
         ...
 
     def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:

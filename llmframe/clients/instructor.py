@@ -71,10 +71,16 @@ class InstructorClient:
     def __init__(
         self, origin: Wrapped, *, model: str, schema: Schema, params: Params, dialects: tuple[Dialect, ...]
     ) -> None:
+        if params.streaming is not None:
+            raise UsageError(
+                f"params key 'stream' can't be set for {origin.name!r}; it works with OpenAI-compatible endpoints: "
+                "leave it out, or give `base_url=` of one"
+            )
         self.identity = origin.name
         self.model = model
         self.provider = origin.price_name or (origin.name if origin.given is not None else None)
         self.dialects = dialects
+        self.streams = False
         self.foreign_loop = origin.given is not None and not _is_copyable(origin.given.client)
         given_key: Any = getattr(getattr(origin.given, "client", None), "api_key", None)
         self._key: str = origin.key or (given_key if isinstance(given_key, str) else "")

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import json
-from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -92,8 +91,6 @@ class OpenAIClient:
     ----------
     foreign_loop
         Whether the connections are the user's own, bound to the loop they were first used in.
-    observe
-        Called with the headers of every answer, good or bad, if set; limits are read from them.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a fact of the endpoint
@@ -112,7 +109,7 @@ class OpenAIClient:
         self.provider = provider
         self.dialects = dialects
         self.foreign_loop = origin.given is not None and not is_copyable(origin.given)
-        self.observe: Callable[[Mapping[str, str]], None] | None = None
+        self.streams = params.streaming is not None
         self._origin = origin
         self._schema = schema
         self._params = params
@@ -150,8 +147,6 @@ class OpenAIClient:
             answer = self._fault(error)
         if isinstance(answer, RequestError):
             raise answer  # outside the except block: the cause holds headers, so no chain may lead to it
-        if self.observe is not None:
-            self.observe(answer.headers)
         return self._read(answer)
 
     def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:
@@ -172,9 +167,6 @@ class OpenAIClient:
         return self._prepared[dialect]
 
     def _fault(self, error: Exception) -> RequestError:
-        answer: Any = getattr(error, "response", None)
-        if self.observe is not None and answer is not None:
-            self.observe(answer.headers)
         return from_exception(error, secrets=self._secrets, where=self.identity)
 
     def _read(self, answer: HttpAnswer) -> Reply:

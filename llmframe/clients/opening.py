@@ -48,6 +48,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     params: Mapping[str, object],
     schema: Schema,
     output_mode: str,
+    timeout: float = 60.0,
     sending: bool = True,
 ) -> Client:
     """The client for a map; nothing is imported, started or sent yet.
@@ -70,6 +71,9 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
         What is asked for.
     output_mode
         `"auto"`, `"json_schema"`, `"tools"` or `"json"`.
+    timeout
+        Seconds; with `params={"stream": True}` the longest silence between two pieces of an answer. Without it the
+        caller bounds the whole request.
     sending
         False when the client will never be started: it then needs neither a key nor the provider's package.
 
@@ -83,7 +87,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     if output_mode not in OUTPUT_MODES:
         near = did_you_mean(str(output_mode), OUTPUT_MODES)
         raise UsageError(f"output_mode {output_mode!r} is unknown{near or ';'} known: {', '.join(OUTPUT_MODES)}")
-    read = read_params(params)
+    read = read_params(params, silence=timeout)
     if client is not None:
         if base_url is not None or api_key is not None:
             extra = "base_url" if base_url is not None else "api_key"
@@ -214,6 +218,7 @@ def _over(params: Params, defaults: Params) -> Params:
         max_tokens_name=said.max_tokens_name,
         headers={**defaults.headers, **params.headers},
         query={**defaults.query, **params.query},
+        streaming=params.streaming or defaults.streaming,
     )
 
 

@@ -22,16 +22,31 @@ _REFUSED = MappingProxyType(
         "tool_choice": 'give `schema=` with `output_mode="tools"`',
         "functions": 'give `schema=` with `output_mode="tools"`',
         "function_call": 'give `schema=` with `output_mode="tools"`',
-        "stream": "answers are read whole",
-        "stream_options": "answers are read whole",
         "timeout": "give `timeout=`",
         "max_retries": "give `max_attempts=`",
         "api_key": "give `api_key=`",
         "base_url": "give `base_url=`",
     }
 )
+_STREAM = ("stream", "stream_options")
 _TRANSPORT = frozenset({"timeout", "max_retries", "api_key", "base_url"})
 """Of these, words that mean nothing to us inside a body: a server may have parameters of its own by that name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Streaming:
+    """That answers are asked for in pieces.
+
+    Parameters
+    ----------
+    silence
+        Longest wait for the next piece, in seconds.
+    options
+        The user's own `stream_options`; `None` when unsaid.
+    """
+
+    silence: float = 60.0
+    options: Mapping[str, object] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,13 +58,14 @@ class Params:
     max_tokens_name: TokenName = "max_tokens"
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     query: Mapping[str, object] = field(default_factory=dict[str, object])
+    streaming: Streaming | None = None
 
     def under(self, name: TokenName) -> dict[str, object]:
         """The body part with the cap, if there is one, under `name`."""
         return dict(self.body) if self.max_tokens is None else {**self.body, name: self.max_tokens}
 
 
-def read_params(params: Mapping[str, object]) -> Params:
+def read_params(params: Mapping[str, object], *, silence: float = 60.0) -> Params:
     """`params` as requests use them.
 
     Parameters
@@ -57,6 +73,8 @@ def read_params(params: Mapping[str, object]) -> Params:
     params
         Whatever the endpoint accepts beside the messages; unknown names are passed on. `extra_body` is merged into the
         body, `extra_headers` and `extra_query` go where they say.
+    silence
+        Longest wait for the next piece of an answer that streams, in seconds.
 
     Raises
     ------
@@ -71,6 +89,9 @@ def read_params(params: Mapping[str, object]) -> Params:
     for key in extra:
         if key in _REFUSED and key not in _TRANSPORT:
             raise UsageError(f"params['extra_body'] key {key!r} can't be set there; {_REFUSED[key]}")
+        if key in _STREAM:
+            raise UsageError(f"params['extra_body'] key {key!r} can't be set there; give it in params itself")
+    streaming = _streaming(rest.pop("stream", None), rest.pop("stream_options", None), silence)
     headers = _mapping(rest.pop("extra_headers", None), "extra_headers")
     query = _mapping(rest.pop("extra_query", None), "extra_query")
     names: tuple[TokenName, ...] = ("max_tokens", "max_completion_tokens")
@@ -92,7 +113,20 @@ def read_params(params: Mapping[str, object]) -> Params:
         max_tokens_name=name,
         headers=cast("dict[str, str]", headers),
         query=query,
+        streaming=streaming,
     )
+
+
+def _streaming(stream: object, options: object, silence: float) -> Streaming | None:
+    if stream is not None and not isinstance(stream, bool):
+        raise UsageError(f"params['stream'] must be True or False, got {stream!r}")
+    if options is None:
+        return Streaming(silence=silence) if stream else None
+    if not stream:
+        raise UsageError("params['stream_options'] means nothing without 'stream'; give `\"stream\": True` too")
+    said = _mapping(options, "stream_options")
+    _check_json("stream_options", said)
+    return Streaming(silence=silence, options=said)
 
 
 def _mapping(value: object, key: str) -> dict[str, object]:

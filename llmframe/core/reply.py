@@ -7,6 +7,7 @@ from typing import cast
 
 from llmframe.core.jsontext import parse, write
 from llmframe.core.outcome import Answer, Failure, Usage
+from llmframe.core.ratelimits import RateLimits
 from llmframe.core.reading import quoted
 from llmframe.core.schema import Schema
 
@@ -36,6 +37,7 @@ class Reply:
     refusal: str | None = None
     usage: Usage = Usage()
     model: str | None = None
+    limits: RateLimits | None = None
 
 
 @dataclass(frozen=True, slots=True)

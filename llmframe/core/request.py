@@ -11,7 +11,7 @@ from typing import Final
 KEY_VERSION: Final = 1
 """Raised whenever the same question gets another key."""
 
-TRANSPORT_PARAMS: Final = frozenset({"extra_headers", "extra_query", "timeout"})
+TRANSPORT_PARAMS: Final = frozenset({"extra_headers", "extra_query", "stream", "stream_options", "timeout"})
 """Params that change how a request travels, not what is asked."""
 
 

@@ -20,6 +20,7 @@ class OnLoop:
         self._client, self._loop = client, loop
         self.identity, self.account, self.model = client.identity, client.account, client.model
         self.provider, self.dialects = client.provider, client.dialects
+        self.streams = client.streams
 
     async def start(self) -> None:
         """As the client's, on its loop."""

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from llmframe.clients.params import read_params
+from llmframe.clients.params import Params, Streaming, read_params
 from llmframe.errors import UsageError
 
 
 @pytest.mark.parametrize(
-    "key", ["n", "messages", "model", "tools", "tool_choice", "response_format", "stream", "timeout", "max_retries"]
+    "key", ["n", "messages", "model", "tools", "tool_choice", "response_format", "timeout", "max_retries"]
 )
 def test_a_key_that_belongs_to_an_argument_is_refused_by_name(key: str):
     with pytest.raises(UsageError, match=f"params key '{key}'"):
@@ -20,6 +20,30 @@ def test_a_key_that_belongs_to_an_argument_is_refused_by_name(key: str):
 def test_an_extra_body_is_no_way_round_an_argument(key: str):
     with pytest.raises(UsageError, match=f"extra_body'\\] key '{key}'"):
         read_params({"extra_body": {key: 1}})
+
+
+def test_streaming_is_no_part_of_the_body():
+    assert read_params({"stream": True}, silence=5.0) == Params(streaming=Streaming(silence=5.0))
+    said = read_params({"stream": True, "stream_options": {"include_usage": False}})
+    assert (said.streaming, said.body) == (Streaming(options={"include_usage": False}), {})
+    assert read_params({"stream": False}) == read_params({"stream": None}) == Params()
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"stream": "yes"}, "must be True or False, got 'yes'"),
+        ({"stream": 1}, "must be True or False, got 1"),
+        ({"stream_options": {}}, "means nothing without 'stream'"),
+        ({"stream": False, "stream_options": {"include_usage": True}}, "means nothing without 'stream'"),
+        ({"stream": True, "stream_options": [1]}, "must be a dict, got list"),
+        ({"stream": True, "stream_options": {"x": object()}}, "isn't JSON"),
+        ({"extra_body": {"stream_options": {}}}, "give it in params itself"),
+    ],
+)
+def test_streaming_said_wrongly_is_refused(params: dict[str, object], told: str):
+    with pytest.raises(UsageError, match=told):
+        read_params(params)
 
 
 def test_unknown_keys_pass_and_extras_go_where_they_say():

@@ -73,6 +73,7 @@ class Client:
     account: str = "account"
     model: str = "m"
     provider: str | None = None
+    streams: bool = False
     sent: list[Sent] = field(default_factory=list)
     in_flight: int = 0
     max_in_flight: int = 0

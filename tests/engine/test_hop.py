@@ -66,7 +66,7 @@ async def test_whatever_touches_a_connection_runs_on_the_clients_own_loop():
 async def test_it_is_known_by_the_same_names():
     client = Homebound(model="m-7", provider="openai")
     away = OnLoop(client, asyncio.get_running_loop())
-    for name in ("identity", "account", "model", "provider", "dialects"):
+    for name in ("identity", "account", "model", "provider", "dialects", "streams"):
         assert getattr(away, name) == getattr(client, name)
     assert away.reask(messages(), say("no"), "why", DIALECT) == client.reask(messages(), say("no"), "why", DIALECT)
 
