@@ -9,23 +9,22 @@ option that isn't said is `UNSET`, because `None` says something: no limit.
 from __future__ import annotations
 
 import contextvars
-import difflib
 import enum
-import json
 import math
-import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import TracebackType
 from typing import Final, Literal, Self, cast, get_args
 
+from llmframe.environment import from_environment
 from llmframe.errors import UsageError, did_you_mean
 
-DEFAULT_CONCURRENCY: Final = 32
-"""Requests in flight of one call, when nothing is said."""
+CONCURRENCY_BOUND: Final = 256
+"""Most requests in flight of one call, when nothing is said; how many there are is found while it runs."""
 
+Priority = Literal["high", "normal", "low"]
 OutputMode = Literal["auto", "json_schema", "tools", "json"]
 CacheOption = bool | Literal["refresh"]
 
@@ -59,18 +58,29 @@ class SendOptions:
     params
         Sent beside the messages (`temperature`, `max_tokens`, `seed`, …); nothing else is.
     max_concurrency
-        Most requests in flight of this call, at least 1.
-    requests_per_minute
-        Requests a minute over all calls of the process to the same endpoint, key and model.
-    tokens_per_minute, budget
-        Not available in this version.
+        Upper bound of this call's requests in flight, at least 1; their number is found while it runs.
+    requests_per_minute, tokens_per_minute
+        Requests, and tokens sent and answered, a minute, over all calls of the process to the same endpoint, key and
+        model; of running calls that say different rates the lowest holds. `None`: learnt from the server's answers.
+    priority
+        Whose turn comes first among calls that share endpoint, key and model: `"high"`, `"normal"` and `"low"` get
+        16 : 4 : 1 turns, calls of one class take turns, and nobody starves. An interactive call beside a backfill of
+        a million rows gets every second turn by itself; say `"low"` for the backfill, or `"high"` for the other, and
+        it gets more.
     timeout
-        Seconds for one attempt, from its admission to the last byte.
+        Seconds for one attempt, from its admission to the last byte; with `params={"stream": True}` the longest
+        silence between two pieces of an answer.
     max_attempts
         Most attempts a row for transient faults; waiting out rate limits has a budget of its own (10 minutes a row).
         With 1 nothing is sent again, after a rate limit neither.
     reask
         Further asks after an invalid reply.
+    hedge
+        Send a request that takes longer than 95 % of the others a second time; the first answer counts. At most 5 %
+        more requests, all of them counted and paid.
+    budget
+        `{"seconds": 600}`: nothing is sent later than that many seconds after the call; rows that weren't reached get
+        the error `budget`. Dollars, tokens and calls aren't available in this version.
     cache
         `True`: answers are kept in this process; `"refresh"`: ask again and keep; `False`: keep nothing.
     output_mode
@@ -82,13 +92,15 @@ class SendOptions:
     api_key: str | None = field(default=None, repr=False)
     client: object = field(default=None, repr=False)
     params: Mapping[str, object] = field(default_factory=dict[str, object])
-    max_concurrency: int = DEFAULT_CONCURRENCY
+    max_concurrency: int = CONCURRENCY_BOUND
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
+    priority: Priority = "normal"
     timeout: float = 60.0
     max_attempts: int = 5
     reask: int = 1
-    budget: object = None
+    hedge: bool = False
+    budget: Mapping[str, float] | None = None
     cache: CacheOption = True
     output_mode: OutputMode = "auto"
 
@@ -104,25 +116,25 @@ class SendOptions:
         _whole("max_attempts", self.max_attempts, least=1)
         _whole("reask", self.reask, least=0)
         _positive("timeout", self.timeout)
-        if self.requests_per_minute is not None:
-            _positive("requests_per_minute", self.requests_per_minute)
-        if self.tokens_per_minute is not None:
-            raise UsageError("`tokens_per_minute` isn't available in this version; limit `requests_per_minute` instead")
+        for name in ("requests_per_minute", "tokens_per_minute"):
+            if getattr(self, name) is not None:
+                _positive(name, getattr(self, name))
+        _one_of("priority", self.priority, get_args(Priority))
+        if not isinstance(self.hedge, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+            raise UsageError(f"`hedge` must be True or False, got {self.hedge!r}")
         if self.budget is not None:
-            raise UsageError(
-                "`budget` isn't available in this version; look at `.llm.plan(...)` before the run instead"
-            )
+            _seconds_alone(self.budget)
         if not isinstance(self.cache, bool) and self.cache != "refresh":
             raise UsageError(
                 f"`cache` must be True, False or 'refresh', got {self.cache!r}: "
                 "a store on disk isn't available in this version, answers are kept in the process"
             )
-        if self.output_mode not in get_args(OutputMode):
-            known = get_args(OutputMode)
-            raise UsageError(
-                f"`output_mode` must be one of {', '.join(map(repr, known))}, got {self.output_mode!r}"
-                f"{did_you_mean(str(self.output_mode), known)}"
-            )
+        _one_of("output_mode", self.output_mode, get_args(OutputMode))
+
+    @property
+    def budget_seconds(self) -> float | None:
+        """Seconds that the run may send for; `None` without a limit."""
+        return None if self.budget is None else self.budget["seconds"]
 
 
 SENDING_OPTIONS: Final = tuple(f.name for f in fields(SendOptions))
@@ -140,7 +152,7 @@ def resolve_options(said: Mapping[str, object]) -> SendOptions:
     values: Mapping[str, object] = {}
     default = [layer for layer, _ in _process_default]
     said = {name: value for name, value in said.items() if value is not UNSET}
-    for layer in (_from_environment(), *default, *_scopes.get()[-1:], said):
+    for layer in (from_environment(), *default, *_scopes.get()[-1:], said):
         values = _merged(values, layer)
     return SendOptions(**values)  # pyright: ignore[reportArgumentType] - checked by `__post_init__`
 
@@ -181,10 +193,12 @@ def use(  # noqa: PLR0913 - the sending options, written out
     max_concurrency: int | Unset = UNSET,
     requests_per_minute: float | Unset | None = UNSET,
     tokens_per_minute: float | Unset | None = UNSET,
+    priority: Priority | Unset = UNSET,
     timeout: float | Unset = UNSET,
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
-    budget: object = UNSET,
+    hedge: bool | Unset = UNSET,
+    budget: Mapping[str, float] | Unset | None = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,
@@ -195,8 +209,8 @@ def use(  # noqa: PLR0913 - the sending options, written out
 
     Parameters
     ----------
-    model, base_url, api_key, client, params, max_concurrency, requests_per_minute, tokens_per_minute, timeout, \
-max_attempts, reask, budget, cache, output_mode
+    model, base_url, api_key, client, params, max_concurrency, requests_per_minute, tokens_per_minute, \
+priority, timeout, max_attempts, reask, hedge, budget, cache, output_mode
         As in `llmframe.options.SendOptions`.
     **unknown
         Refused, with the nearest name.
@@ -229,7 +243,7 @@ max_attempts, reask, budget, cache, output_mode
 PROVIDER_WORDS: Final = frozenset(
     "temperature max_tokens max_completion_tokens top_p top_k seed stop presence_penalty frequency_penalty "
     "logit_bias logprobs top_logprobs reasoning_effort service_tier user metadata store verbosity extra_body "
-    "extra_headers min_p repetition_penalty safety_settings thinking".split()
+    "stream extra_headers min_p repetition_penalty safety_settings thinking".split()
 )
 """Words that belong into `params`; used for the error that says so."""
 
@@ -246,6 +260,7 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "workers": "max_concurrency",
     "concurrency": "max_concurrency",
     "rpm": "requests_per_minute",
+    "tpm": "tokens_per_minute",
     "retries": "max_attempts",
     "max_retries": "max_attempts",
     "api_base": "base_url",
@@ -307,66 +322,6 @@ def _settled(said: Mapping[str, object]) -> Mapping[str, object]:
     return {"client": None, **said} if said.get("base_url") is not None else said
 
 
-def _flag(text: str) -> object:
-    known: dict[str, object] = {"true": True, "1": True, "false": False, "0": False, "refresh": "refresh"}
-    return known[text.lower()]
-
-
-def _mapping(text: str) -> object:
-    read: object = json.loads(text)
-    if not isinstance(read, dict):
-        raise TypeError
-    return cast("object", read)
-
-
-_READERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
-    "model": (str, "openai/gpt-4o-mini"),
-    "base_url": (str, "http://localhost:8000/v1"),
-    "api_key": (str, "..."),
-    "params": (_mapping, '{"temperature": 0}'),
-    "max_concurrency": (int, "8"),
-    "requests_per_minute": (float, "500"),
-    "tokens_per_minute": (float, "90000"),
-    "timeout": (float, "30"),
-    "max_attempts": (int, "5"),
-    "reask": (int, "1"),
-    "budget": (str, "..."),
-    "cache": (_flag, "false"),
-    "output_mode": (str, "json"),
-}
-"""How the text of `LLMFRAME_<NAME>` is read, and an example of it."""
-
-_PREFIX: Final = "LLMFRAME_"
-_TYPO: Final = 0.8
-"""Least likeness (`difflib`'s ratio) to an option's name at which a variable counts as its misspelling: one letter
-wrong or two swapped. Others are left alone, they may be somebody else's."""
-
-
-def _from_environment() -> Mapping[str, object]:
-    values: dict[str, object] = {}
-    for variable, text in dict(os.environ).items():
-        if not text or not variable.startswith(_PREFIX):
-            continue
-        name = variable.removeprefix(_PREFIX).lower()
-        if name not in _READERS or not variable.isupper():
-            _refuse_typo(variable, name)
-            continue
-        read, example = _READERS[name]
-        try:
-            values[name] = read(text)
-        except (ValueError, KeyError, TypeError):
-            raise UsageError(
-                f"environment variable {variable} can't be read as `{name}`; give it in the form {variable}={example}"
-            ) from None
-    return values
-
-
-def _refuse_typo(variable: str, name: str) -> None:
-    close = difflib.get_close_matches(name, _READERS, n=1, cutoff=_TYPO)
-    if close:
-        raise UsageError(f"environment variable {variable} is no option; did you mean {_PREFIX}{close[0].upper()}?")
-
-
 def _whole(name: str, value: object, *, least: int) -> None:
     if isinstance(value, bool) or not isinstance(value, int) or value < least:
         raise UsageError(f"`{name}` must be a whole number of at least {least}, got {value!r}")
@@ -375,3 +330,27 @@ def _whole(name: str, value: object, *, least: int) -> None:
 def _positive(name: str, value: object) -> None:
     if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
         raise UsageError(f"`{name}` must be a number above 0, got {value!r}")
+
+
+def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
+    if value not in known:
+        raise UsageError(
+            f"`{name}` must be one of {', '.join(map(repr, known))}, got {value!r}{did_you_mean(str(value), known)}"
+        )
+
+
+def _seconds_alone(budget: object) -> None:
+    form = 'say budget={"seconds": 600}'
+    if not isinstance(budget, Mapping):
+        raise UsageError(
+            f"`budget` must be a mapping with the key 'seconds', got {budget!r}: {form}; dollars, tokens and calls "
+            "aren't available in this version (`.llm.plan(...)` tells them before a run)"
+        )
+    said = cast("Mapping[object, object]", budget)
+    for key in said:
+        if key != "seconds":
+            near = did_you_mean(str(key), ("seconds",)) if isinstance(key, str) else ""
+            raise UsageError(f"`budget` with the key {key!r} isn't available in this version{near or ';'} {form}")
+    if "seconds" not in said:
+        raise UsageError(f"`budget` is empty: {form}")
+    _positive("budget['seconds']", said["seconds"])

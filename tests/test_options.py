@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import llmframe
 from llmframe.errors import UsageError
-from llmframe.options import DEFAULT_CONCURRENCY, SENDING_OPTIONS, UNSET, SendOptions, refuse_unknown, resolve_options
+from llmframe.options import CONCURRENCY_BOUND, SENDING_OPTIONS, UNSET, SendOptions, refuse_unknown, resolve_options
 
 LAYERS = ("environment", "use", "scope", "call")
 
@@ -21,7 +21,9 @@ def test_the_defaults_are_as_documented():
     assert options == SendOptions()
     assert (options.model, options.base_url, options.api_key, options.client) == (None, None, None, None)
     assert (options.timeout, options.max_attempts, options.reask) == (60.0, 5, 1)
-    assert (options.max_concurrency, options.requests_per_minute) == (DEFAULT_CONCURRENCY, None)
+    assert (options.max_concurrency, CONCURRENCY_BOUND) == (256, 256)
+    assert (options.requests_per_minute, options.tokens_per_minute) == (None, None)
+    assert (options.priority, options.hedge, options.budget) == ("normal", False, None)
     assert (options.cache, options.output_mode, options.params) == (True, "auto", {})
 
 
@@ -195,8 +197,19 @@ def test_a_refused_value_changes_nothing():
         ("timeout", None, "`timeout` must be a number above 0, got None"),
         ("requests_per_minute", -5, "`requests_per_minute` must be a number above 0, got -5"),
         ("requests_per_minute", "500", "`requests_per_minute` must be a number above 0, got '500'"),
-        ("tokens_per_minute", 9, "`tokens_per_minute` isn't available in this version"),
-        ("budget", 1.0, "`budget` isn't available in this version"),
+        ("tokens_per_minute", 0, "`tokens_per_minute` must be a number above 0, got 0"),
+        ("tokens_per_minute", "9k", "`tokens_per_minute` must be a number above 0, got '9k'"),
+        ("priority", "urgent", "`priority` must be one of 'high', 'normal', 'low', got 'urgent'"),
+        ("priority", None, "`priority` must be one of 'high', 'normal', 'low', got None"),
+        ("hedge", 1, "`hedge` must be True or False, got 1"),
+        ("budget", 1.0, "`budget` must be a mapping with the key 'seconds', got 1.0: say budget={\"seconds\": 600};"),
+        ("budget", {}, '`budget` is empty: say budget={"seconds": 600}'),
+        ("budget", {"usd": 5}, "`budget` with the key 'usd' isn't available in this version; say budget={\"sec"),
+        ("budget", {"seconds": 9, "tokens": 5}, "`budget` with the key 'tokens' isn't available in this version"),
+        ("budget", {"second": 9}, "`budget` with the key 'second' isn't available in this version; did you mean 'sec"),
+        ("budget", {1: 9}, "`budget` with the key 1 isn't available in this version; say budget="),
+        ("budget", {"seconds": 0}, "`budget['seconds']` must be a number above 0, got 0"),
+        ("budget", {"seconds": True}, "`budget['seconds']` must be a number above 0, got True"),
         ("cache", "folder", "`cache` must be True, False or 'refresh', got 'folder'"),
         ("cache", None, "`cache` must be True, False or 'refresh', got None"),
         ("output_mode", "tool", "`output_mode` must be one of 'auto', 'json_schema', 'tools', 'json', got 'tool'"),
@@ -209,87 +222,18 @@ def test_a_value_that_can_not_work_is_refused_by_name(name: str, value: object, 
     assert "secret" not in str(caught.value)
 
 
-def test_a_misspelt_output_mode_names_the_near_one():
-    with pytest.raises(UsageError, match="did you mean 'tools'"):
-        resolve_options({"output_mode": "tool"})
+@pytest.mark.parametrize(("name", "value", "near"), [("output_mode", "tool", "tools"), ("priority", "hihg", "high")])
+def test_a_misspelt_word_names_the_near_one(name: str, value: str, near: str):
+    with pytest.raises(UsageError, match=f"did you mean '{near}'"):
+        resolve_options({name: value})
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "value"),
-    [
-        ("model", "openai/gpt-4o-mini", "openai/gpt-4o-mini"),
-        ("base_url", "http://127.0.0.1:1/v1", "http://127.0.0.1:1/v1"),
-        ("api_key", "sk-1", "sk-1"),
-        ("params", '{"seed": 3}', {"seed": 3}),
-        ("max_concurrency", "4", 4),
-        ("requests_per_minute", "0.5", 0.5),
-        ("timeout", "2.5", 2.5),
-        ("max_attempts", "2", 2),
-        ("reask", "0", 0),
-        ("cache", "false", False),
-        ("cache", "1", True),
-        ("cache", "refresh", "refresh"),
-        ("output_mode", "json", "json"),
-    ],
-)
-def test_the_environment_is_read_as_its_options(name: str, text: str, value: object, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(f"LLMFRAME_{name.upper()}", text)
-    assert getattr(resolve_options({}), name) == value
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "example"),
-    [
-        ("timeout", "soon", "30"),
-        ("params", "{", '{"temperature": 0}'),
-        ("params", "null", '{"temperature": 0}'),
-        ("params", "[1]", '{"temperature": 0}'),
-        ("cache", "folder", "false"),
-        ("max_concurrency", "4.5", "8"),
-    ],
-)
-def test_an_environment_that_can_not_be_read_is_refused_with_an_example_and_without_its_value(
-    name: str, text: str, example: str, monkeypatch: pytest.MonkeyPatch
-):
-    variable = f"LLMFRAME_{name.upper()}"
-    monkeypatch.setenv(variable, text)
-    with pytest.raises(UsageError) as caught:
-        resolve_options({})
-    told = f"environment variable {variable} can't be read as `{name}`; give it in the form {variable}={example}"
-    assert str(caught.value) == told
-    assert caught.value.__cause__ is None
-
-
-@pytest.mark.parametrize(
-    ("variable", "near"),
-    [
-        ("LLMFRAME_MODLE", "LLMFRAME_MODEL"),
-        ("LLMFRAME_PARAM", "LLMFRAME_PARAMS"),
-        ("LLMFRAME_model", "LLMFRAME_MODEL"),
-    ],
-)
-def test_a_misspelt_environment_variable_names_the_near_one(variable: str, near: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(variable, "secret")
-    with pytest.raises(UsageError, match=f"{variable} is no option; did you mean .*{near}") as caught:
-        resolve_options({})
-    assert "secret" not in str(caught.value)
-
-
-@pytest.mark.parametrize("variable", ["LLMFRAME_LOCAL_THREADS", "LLMFRAME_HOME", "MODLE", "LLMFRAME_"])
-def test_an_environment_variable_of_something_else_is_left_alone(variable: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv(variable, "x")
-    assert resolve_options({}) == SendOptions()
-
-
-def test_a_budget_in_the_environment_is_not_overlooked(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("LLMFRAME_BUDGET", "3")
-    with pytest.raises(UsageError, match="`budget` isn't available in this version"):
-        resolve_options({})
-
-
-def test_an_empty_environment_variable_says_nothing(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("LLMFRAME_TIMEOUT", "")
-    assert resolve_options({}).timeout == 60
+def test_a_budget_says_its_seconds():
+    assert resolve_options({}).budget_seconds is None
+    assert resolve_options({"budget": {"seconds": 2.5}}).budget_seconds == 2.5
+    with llmframe.use(budget={"seconds": 9}):
+        assert resolve_options({}).budget_seconds == 9
+        assert resolve_options({"budget": None}).budget_seconds is None
 
 
 @given(st.text(min_size=8))
@@ -334,6 +278,7 @@ def test_an_unknown_argument_names_the_near_one_and_all_there_are():
         ("column", "into"),
         ("output_column", "into"),
         ("rpm", "requests_per_minute"),
+        ("tpm", "tokens_per_minute"),
         ("retries", "max_attempts"),
         ("max_retries", "max_attempts"),
         ("api_base", "base_url"),

@@ -13,6 +13,7 @@ from llmframe.options import (
     SENDING_OPTIONS,
     CacheOption,
     OutputMode,
+    Priority,
     SendOptions,
     Unset,
     refuse_unknown,
@@ -52,10 +53,12 @@ class MapOptions(TypedDict, total=False):
     max_concurrency: int | Unset
     requests_per_minute: float | Unset | None
     tokens_per_minute: float | Unset | None
+    priority: Priority | Unset
     timeout: float | Unset
     max_attempts: int | Unset
     reask: int | Unset
-    budget: object
+    hedge: bool | Unset
+    budget: Mapping[str, float] | Unset | None
     cache: CacheOption | Unset
     output_mode: OutputMode | Unset
 

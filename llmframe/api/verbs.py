@@ -12,7 +12,7 @@ from llmframe.api.planning import run_plan
 from llmframe.core.template import OnNull
 from llmframe.engine.progress import ProgressOption
 from llmframe.errors import UsageError
-from llmframe.options import UNSET, CacheOption, OutputMode, Unset
+from llmframe.options import UNSET, CacheOption, OutputMode, Priority, Unset
 from llmframe.report import PlanReport
 
 if TYPE_CHECKING:
@@ -50,10 +50,12 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     max_concurrency: int | Unset = UNSET,
     requests_per_minute: float | Unset | None = UNSET,
     tokens_per_minute: float | Unset | None = UNSET,
+    priority: Priority | Unset = UNSET,
     timeout: float | Unset = UNSET,
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
-    budget: object = UNSET,
+    hedge: bool | Unset = UNSET,
+    budget: Mapping[str, float] | Unset | None = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,
@@ -115,18 +117,26 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     params
         What is sent beside the messages (`temperature`, `max_tokens`, `seed`, ...). Nothing else is sent.
     max_concurrency
-        Most requests in flight; 32.
-    requests_per_minute
-        Kept over all calls of the process to the same endpoint, key and model; no limit.
-    tokens_per_minute, budget
-        Not available in this version.
+        Upper bound of requests in flight; 256. Their number is found while it runs.
+    requests_per_minute, tokens_per_minute
+        Kept over all calls of the process to the same endpoint, key and model; learnt from the server's answers when
+        not said.
+    priority
+        `"high"`, `"normal"` or `"low"`: calls to the same endpoint, key and model get turns 16 : 4 : 1, those of one
+        class one after the other; nobody starves.
     timeout
-        Seconds for one attempt, from its admission to the last byte; 60.
+        Seconds for one attempt, from its admission to the last byte; 60. With `params={"stream": True}` the longest
+        silence between two pieces of an answer.
     max_attempts
         Most attempts a row for transient faults; 5. Rate limits are waited out apart from them, for up to 10 minutes
         a row; with 1 nothing is sent again.
     reask
         Further asks after an invalid reply; 1.
+    hedge
+        Send a request that takes longer than 95 % of the others a second time; the first answer counts. At most 5 %
+        more requests, all counted and paid.
+    budget
+        `{"seconds": 600}`: the time that the call may send for; rows that it didn't reach get the error `budget`.
     cache
         `True`: answers are kept in the process; `"refresh"`: ask again; `False`: keep nothing.
     output_mode
@@ -192,10 +202,12 @@ async def amap(  # noqa: PLR0913 - as `map`
     max_concurrency: int | Unset = UNSET,
     requests_per_minute: float | Unset | None = UNSET,
     tokens_per_minute: float | Unset | None = UNSET,
+    priority: Priority | Unset = UNSET,
     timeout: float | Unset = UNSET,
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
-    budget: object = UNSET,
+    hedge: bool | Unset = UNSET,
+    budget: Mapping[str, float] | Unset | None = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,
@@ -241,10 +253,12 @@ def plan(  # noqa: PLR0913 - as `map`
     max_concurrency: int | Unset = UNSET,
     requests_per_minute: float | Unset | None = UNSET,
     tokens_per_minute: float | Unset | None = UNSET,
+    priority: Priority | Unset = UNSET,
     timeout: float | Unset = UNSET,
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
-    budget: object = UNSET,
+    hedge: bool | Unset = UNSET,
+    budget: Mapping[str, float] | Unset | None = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,

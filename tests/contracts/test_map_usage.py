@@ -97,7 +97,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "votes": ({"samples": 5}, "votes aren't available"),
     "logprobs": ({"confidence": "logprobs"}, "aren't available in this version"),
     "budget": ({"budget": 3}, r"\.llm\.plan"),
-    "tokens": ({"tokens_per_minute": 1000}, "requests_per_minute"),
+    "budget key": ({"budget": {"usd": 3}}, r"'usd' isn't available in this version; say budget=\{\"seconds\": 600\}"),
     "cache": ({"cache": "x.sqlite"}, "'refresh'"),
     "output_mode": ({"output_mode": "tool"}, "did you mean 'tools'"),
     "base_url too": ({"base_url": "http://localhost:1/v1"}, "leave 'base_url' out"),
