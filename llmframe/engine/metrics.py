@@ -2,18 +2,31 @@
 
 from __future__ import annotations
 
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 
+from llmframe.core.histogram import Histogram
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
 from llmframe.core.plan import NOT_ASKED, Plan
+from llmframe.core.outlook import Outlook
 from llmframe.core.prices import Price
+from llmframe.core.timeline import LimitHistory, LimitMove, Timeline
 from llmframe.report import RunReport, RunState
 
 
 class Metrics:
-    """What a run has seen: requests as they end, rows as its parts end."""
+    """What a run has seen: requests as they go out and end, rows as its parts end.
+
+    Times are the run's clock's, in seconds. What is called for every request takes about 2 µs in all and keeps
+    nothing of it: durations go into bins, the rest into buckets of time.
+
+    Attributes
+    ----------
+    expected_rows
+        Rows of the whole run; `None` in a lazy query. Without it nothing is projected.
+    in_flight, in_flight_peak
+        Requests being answered now, and the most there ever were.
+    """
 
     def __init__(self, *, model: str, price: Price) -> None:
         self.model, self.price = model, price
@@ -22,10 +35,100 @@ class Metrics:
         self.requests = self.retries = self.reasks = self.unknown_usage = 0
         self.usage = Usage(0, 0, 0)
         self.usd = 0.0
-        self.latencies = array("d")
+        self.latencies, self.waits = Histogram(), Histogram()
         self.cached_live = self.failed_live = 0
         self.rows = self.answered = self.not_asked = self.cached = self.shared = 0
         self.failed: Counter[str] = Counter()
+        self.retries_by_kind: Counter[str] = Counter()
+        self.rate_limited = self.hedges = self.hedges_won = 0
+        self.cooldown_seconds = self.pause_seconds = 0.0
+        self.in_flight = self.in_flight_peak = 0
+        self.expected_rows: int | None = None
+        self.outlook = Outlook()
+        self._timeline: Timeline | None = None
+        self._limits = LimitHistory()
+
+    def begun(self, now: float) -> None:
+        """The run begins; without this it does with the first request."""
+        if self._timeline is None:
+            self._timeline = Timeline(now)
+
+    def started(self, now: float, *, waited: float) -> None:
+        """A request goes out after `waited` seconds in the queue: from when it could have gone to its turn."""
+        self.requests += 1
+        self.in_flight = level = self.in_flight + 1
+        if level > self.in_flight_peak:
+            self.in_flight_peak = level
+        self.waits.add(waited)
+        timeline = self._timeline or self._line(now)
+        bucket = timeline.at(now)
+        timeline.level = level
+        timeline.sent[bucket] += 1
+        if level > timeline.in_flight[bucket]:
+            timeline.in_flight[bucket] = level
+
+    def ended(self, now: float, *, seconds: float, kind: str | None = None, tokens: int | None = None) -> None:
+        """A request has ended after `seconds` on its way.
+
+        Parameters
+        ----------
+        kind
+            The error's kind; `None` for an answer, `"cancelled"` for one that nobody waits for any more.
+        tokens
+            Input and output together, where they are known.
+        """
+        self.in_flight = level = self.in_flight - 1
+        self.latencies.add(seconds)
+        timeline = self._timeline or self._line(now)
+        bucket = timeline.at(now)
+        timeline.level = level
+        if kind is None:
+            timeline.answered[bucket] += 1
+            if tokens:
+                timeline.tokens[bucket] += tokens
+        elif kind == "rate_limit":
+            self.rate_limited += 1
+            timeline.rate_limited[bucket] += 1
+        elif kind != "cancelled":
+            timeline.faults[bucket] += 1
+
+    def retried(self, kind: str) -> None:
+        """Another attempt was decided after a fault of this kind; `retries` counts it when it goes out."""
+        self.retries_by_kind[kind] += 1
+
+    def limit_moved(self, now: float, limit: int, reason: str) -> None:
+        """The limit of requests in flight is `limit` from now on: `"start"`, `"slow start"`, `"gradient"`, `"429"`."""
+        timeline = self._timeline or self._line(now)
+        timeline.bound = timeline.limit[timeline.at(now)] = limit
+        self._limits.add(LimitMove(max(0.0, now - timeline.origin), limit, reason))
+
+    def cooled(self, seconds: float) -> None:
+        """A cooldown of `seconds` began after a 429, or one was made longer by so much."""
+        self.cooldown_seconds += seconds
+
+    def paused(self, seconds: float) -> None:
+        """The breaker pauses for `seconds`."""
+        self.pause_seconds += seconds
+
+    def hedged(self) -> None:
+        """A second copy of a slow request goes out (`started` counts it as a request, too)."""
+        self.hedges += 1
+
+    def hedge_won(self) -> None:
+        """The copy answered first."""
+        self.hedges_won += 1
+
+    def planned(self, requests: int, characters: int, *, rows: int = 0) -> None:
+        """So many more distinct requests were drawn, of so many characters in all, from so many rows."""
+        self.outlook.planned(requests, characters, rows=rows)
+
+    def settled(self, characters: int = 0) -> None:
+        """A distinct request of so many characters has its outcome."""
+        self.outlook.settled(characters)
+
+    def _line(self, now: float) -> Timeline:
+        self._timeline = timeline = Timeline(now)
+        return timeline
 
     def book(self, usage: Usage) -> float | None:
         """Count one reply's tokens; returns its dollars, `None` when unknown."""
@@ -58,7 +161,7 @@ class Metrics:
 
     def report(self, *, seconds: float, state: RunState, frame: object = None) -> RunReport:
         """The numbers as they stand."""
-        p50, p95, p99 = quantiles(self.latencies, (0.5, 0.95, 0.99))
+        p50, p95, p99 = self.latencies.quantiles((0.5, 0.95, 0.99))
         return RunReport(
             model=self.model,
             rows=self.rows,
@@ -84,11 +187,3 @@ class Metrics:
             state=state,
             frame=frame,
         )
-
-
-def quantiles(values: Sequence[float], levels: Sequence[float]) -> list[float | None]:
-    """Nearest-rank quantiles: the smallest value that at least `level` of all values don't exceed."""
-    if not values:
-        return [None] * len(levels)
-    ordered = sorted(values)
-    return [ordered[max(0, -int(-level * len(ordered) // 1) - 1)] for level in levels]

@@ -1,0 +1,154 @@
+"""A run over time, in buckets that widen as it goes on: at most 600 of them, for seconds or for days."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Final
+
+MOST_BUCKETS: Final = 600
+"""Buckets, after which neighbours are merged."""
+
+FIRST_WIDTH: Final = 0.125
+"""Seconds of a bucket until then (75 s); always a power of two, so that edges are exact."""
+
+MOST_MOVES: Final = 200
+"""Moves of the limit that are remembered."""
+
+SLOW_START: Final = "slow start"
+"""The reason of the moves that double the limit until the first sign of congestion: told as one move."""
+
+
+@dataclass(frozen=True, slots=True)
+class LimitMove:
+    """The limit of requests in flight became `limit`, `seconds` after the run's start, because of `reason`."""
+
+    seconds: float
+    limit: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Series:
+    """What happened in each bucket of a run's time; all tuples are equally long.
+
+    Attributes
+    ----------
+    width
+        Seconds of a bucket; the first one begins with the run.
+    sent, answered, tokens
+        Requests that went out, that came back with an answer, and the tokens (in and out) of those.
+    rate_limited, faults
+        Requests that ended with a 429, and with any other fault.
+    in_flight
+        The most requests in flight at one time in the bucket.
+    limit
+        The limit of requests in flight at the bucket's end; 0 where none was told.
+    """
+
+    width: float = FIRST_WIDTH
+    sent: tuple[int, ...] = ()
+    answered: tuple[int, ...] = ()
+    tokens: tuple[int, ...] = ()
+    rate_limited: tuple[int, ...] = ()
+    faults: tuple[int, ...] = ()
+    in_flight: tuple[int, ...] = ()
+    limit: tuple[int, ...] = ()
+
+
+@dataclass(slots=True)
+class Timeline:
+    """The buckets of a run that goes on; `at(now)` is the index of those of now.
+
+    Attributes
+    ----------
+    origin
+        The clock's time at which the run began.
+    level, bound
+        Requests in flight, and their limit, now (0: none was told).
+    """
+
+    origin: float
+    width: float = FIRST_WIDTH
+    level: int = 0
+    bound: int = 0
+    sent: list[int] = field(default_factory=list[int])
+    answered: list[int] = field(default_factory=list[int])
+    tokens: list[int] = field(default_factory=list[int])
+    rate_limited: list[int] = field(default_factory=list[int])
+    faults: list[int] = field(default_factory=list[int])
+    in_flight: list[int] = field(default_factory=list[int])
+    limit: list[int] = field(default_factory=list[int])
+
+    def at(self, now: float) -> int:
+        """The index of the bucket that `now` falls into; the first one's for a time before the run."""
+        index = int((now - self.origin) / self.width)
+        if index >= len(self.sent):
+            return self._grow(now)
+        return max(index, 0)
+
+    def series(self, now: float) -> Series:
+        """The buckets up to `now`."""
+        self.at(now)
+        return Series(
+            width=self.width,
+            sent=tuple(self.sent),
+            answered=tuple(self.answered),
+            tokens=tuple(self.tokens),
+            rate_limited=tuple(self.rate_limited),
+            faults=tuple(self.faults),
+            in_flight=tuple(self.in_flight),
+            limit=tuple(self.limit),
+        )
+
+    def _grow(self, now: float) -> int:
+        """Add buckets up to `now`; in those in between the level stayed as it was."""
+        while (index := int((now - self.origin) / self.width)) >= MOST_BUCKETS:
+            self._merge()
+        missing = index + 1 - len(self.sent)
+        for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults):
+            counts.extend([0] * missing)
+        self.in_flight.extend([self.level] * missing)
+        self.limit.extend([self.bound] * missing)
+        return max(index, 0)
+
+    def _merge(self) -> None:
+        for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults):
+            counts[:] = [sum(counts[i : i + 2]) for i in range(0, len(counts), 2)]
+        self.in_flight[:] = [max(self.in_flight[i : i + 2]) for i in range(0, len(self.in_flight), 2)]
+        self.limit[:] = [self.limit[i : i + 2][-1] for i in range(0, len(self.limit), 2)]
+        self.width *= 2
+
+
+class LimitHistory:
+    """Why the limit of requests in flight is what it is: its moves, the longest histories thinned."""
+
+    __slots__ = ("_moves",)
+
+    def __init__(self) -> None:
+        self._moves: list[LimitMove] = []
+
+    def add(self, move: LimitMove) -> None:
+        """Remember a move; one of slow start takes the place of the one of slow start before it."""
+        last = self._moves[-1] if self._moves else None
+        if last is not None and last.limit == move.limit:
+            return
+        if last is not None and last.reason == move.reason == SLOW_START:
+            self._moves[-1] = move
+            return
+        self._moves.append(move)
+        if len(self._moves) > MOST_MOVES:
+            self._thin()
+
+    def moves(self) -> tuple[LimitMove, ...]:
+        """The moves in order, the first one being the start."""
+        return tuple(self._moves)
+
+    def _thin(self) -> None:
+        """Of neighbours with one reason keep the later one; if all differ, every other one."""
+        first, *rest = self._moves
+        kept = [
+            move
+            for move, after in zip(rest, [*rest[1:], None], strict=True)
+            if after is None or after.reason != move.reason
+        ]
+        self._moves = [first, *(kept if len(kept) <= MOST_MOVES // 2 else kept[::-2][::-1])]
