@@ -12,6 +12,7 @@ from llmframe.core.outcome import Usage
 from llmframe.core.reply import Reply, ToolCall
 
 if TYPE_CHECKING:
+    from llmframe.core.ratelimits import RateLimits
     from llmframe.core.schema import Schema
 
 _SYSTEM_ROLES = ("system", "developer")
@@ -78,8 +79,11 @@ def instructor_mode(mode: Mode) -> Any:
     return {"json_schema": InstructorMode.JSON_SCHEMA, "tools": InstructorMode.TOOLS}.get(mode, InstructorMode.JSON)
 
 
-def read_chat(data: dict[str, Any]) -> Reply:
-    """A chat completion as a `Reply`; what is absent, null or of another type is `None`, never an error."""
+def read_chat(data: dict[str, Any], *, limits: RateLimits | None = None) -> Reply:
+    """A chat completion as a `Reply`; what is absent, null or of another type is `None`, never an error.
+
+    `limits` is what its headers told.
+    """
     choices = data.get("choices")
     choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}  # pyright: ignore[reportUnknownArgumentType]
     message = _dict(choice.get("message"))
@@ -90,6 +94,7 @@ def read_chat(data: dict[str, Any]) -> Reply:
         refusal=_text(message.get("refusal")) or _refusal_part(message.get("content")),
         usage=read_usage(_dict(data.get("usage"))),
         model=_text(data.get("model")),
+        limits=limits,
     )
 
 

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
+from llmframe.clients import rate_headers
 from llmframe.clients.base import RequestError
 from llmframe.clients.endpoints import is_loopback
 from llmframe.clients.refusals import FOREIGN_LOOP, MODEL_NOT_FOUND
@@ -130,7 +131,7 @@ def from_response(
     body
         The error body: parsed JSON, or text or bytes.
     headers
-        Response headers, for `retry_after` only.
+        Response headers, for `retry_after` and `limits`.
     secrets
         Texts that the detail must not hold, such as the key.
     """
@@ -151,6 +152,7 @@ def from_response(
         code=code,
         param=words.param,
         retry_after=words.wait if wait is None else wait,
+        limits=rate_headers.read(headers) if headers else None,
     )
 
 

@@ -8,7 +8,7 @@ import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
-from llmframe.clients import chat
+from llmframe.clients import chat, rate_headers
 from llmframe.clients.base import Dialect, Message, RequestError
 from llmframe.clients.endpoints import identity_of
 from llmframe.clients.faults import from_exception, from_response
@@ -188,8 +188,8 @@ class OpenAIClient:
         body = cast("dict[str, Any]", data)
         failed = _failure_inside(body)
         if failed is not None:
-            raise from_response(_status_inside(failed) or answer.status, body=failed, secrets=self._secrets)
-        return chat.read_chat(body)
+            raise from_response(_status_inside(failed) or answer.status, failed, answer.headers, secrets=self._secrets)
+        return chat.read_chat(body, limits=rate_headers.read(answer.headers))
 
     async def _sdk(self) -> Any:
         import openai  # noqa: PLC0415 - a second of import

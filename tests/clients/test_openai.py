@@ -18,6 +18,7 @@ from llmframe.clients.openai import OpenAIClient, Origin
 from llmframe.clients.params import Params
 from llmframe.clients.refusals import FOREIGN_LOOP, next_dialects
 from llmframe.core.ratelimits import Allowance, RateLimits
+from llmframe.core.reply import Reply
 from llmframe.core.schema import schema_of
 from llmframe.testing import BadBody, Html, NoChoices, Object, Provider, Text, ToolCalls, Without
 
@@ -182,6 +183,37 @@ def test_a_users_own_transport_is_shared_and_another_loop_is_told():
             owner.run(client.close())
             assert not sdk.is_closed()
             owner.run(sdk.close())
+
+
+@pytest.mark.parametrize("own", [False, True])
+async def test_limits_are_told_with_good_and_bad_answers_over_both_transports(*, own: bool):
+    with Provider(requests_per_minute=60) as provider:
+        async with httpx2.AsyncClient() as http:
+            sdk = openai.AsyncOpenAI(base_url=provider.base_url, api_key="k", **({"http_client": http} if own else {}))
+            client = opened(sdk, model="m")
+            await client.start()
+            results = await asyncio.gather(
+                *(client.send(MESSAGES, client.dialects[0]) for _ in range(3)), return_exceptions=True
+            )
+            await client.close()
+    assert {type(result) for result in results} == {Reply, RequestError}
+    for result in results:
+        assert isinstance(result, Reply | RequestError)
+        assert result.limits is not None
+        assert result.limits.requests is not None
+        assert result.limits.requests.limit == 60
+
+
+async def test_an_error_inside_a_200_keeps_what_its_headers_tell():
+    headers = {"retry-after": "7", "x-ratelimit-limit-requests": "60"}
+    body = {"error": {"message": "slow down", "code": 429}}
+    double = httpx2.MockTransport(lambda _: httpx2.Response(200, json=body, headers=headers))
+    async with httpx2.AsyncClient(transport=double) as http:
+        sdk = openai.AsyncOpenAI(base_url="http://double/v1", api_key="k", http_client=http)
+        with pytest.raises(RequestError) as caught:
+            await once(opened(sdk, model="m"))
+    limits = RateLimits(requests=Allowance(60.0, None, None))
+    assert (caught.value.kind, caught.value.retry_after, caught.value.limits) == ("rate_limit", 7.0, limits)
 
 
 async def test_an_embedded_model_starts_late_and_its_port_is_no_identity():
