@@ -1,159 +1,349 @@
-"""Admission to one endpoint, key and model: pace, one shared cooldown, a ramp after it."""
+"""Admission to one endpoint, key and model: whose turn it is, and whether it may go now."""
 
 from __future__ import annotations
 
 import asyncio
-from collections import Counter, deque
 from collections.abc import Callable
 from typing import Final
 
-from aiolimiter import AsyncLimiter
+from llmframe.clients.base import RequestError
+from llmframe.core.outcome import Usage
+from llmframe.core.ratelimits import Allowance, RateLimits
+from llmframe.core.reply import Reply
+from llmframe.engine.concurrency import Concurrency
+from llmframe.engine.cooldown import Cooldown
+from llmframe.engine.estimate import Estimate
+from llmframe.engine.line import UNBOUNDED, Flow, Line, Ticket
+from llmframe.engine.pace import Pace
+from llmframe.engine.retry import MAX_RETRY_AFTER
+from llmframe.engine.tokens import Cost, Dimension, TokenBuckets
 
-BURST_SECONDS: Final = 0.1
-"""Seconds of the rate that may pass at once: capacity 1 loses 4 % of 6,000 a minute, a whole minute's worth
-would let twice the rate pass in the first one."""
+CONGESTION: Final = frozenset({"server", "timeout", "connection"})
+"""Faults that may come from too much load."""
 
-MAX_COOLDOWN: Final = 60.0
-"""Seconds: the longest cooldown of our own choosing."""
+ROOMY: Final = 0.7
+"""Of the limit: with more in flight there is no room for requests that only save time."""
 
-FULL_RAMP: Final = 256
-"""Requests in flight from which the ramp after a cooldown is over."""
+TOO_SOON: Final = 1e-4
+"""Seconds that a wait takes at least: a timer that fires a hair early must not spin."""
+
+
+class ClosedError(Exception):
+    """The flow was closed while its request waited."""
 
 
 class Gate:
     """What all calls of the process to the same endpoint, key and model pass through.
 
-    A request takes its turn in three steps: it waits out a cooldown, finds a place on the ramp (only after a
-    cooldown), then is paced. In every window of w seconds at most `rate·w + max(1, rate·0.1 s)` requests start.
+    The request whose turn it is goes when nothing cools down, a place is free (the adaptive limit, the ramp after a
+    cooldown, the call's own bound), its tokens are there, and the pace lets it. Nobody overtakes it meanwhile but a
+    call whose turn comes first by weight.
     """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
-        self._rates: Counter[float] = Counter()
-        self._pace: AsyncLimiter | None = None
-        self._pace_from = 0.0
-        self._last_start = float("-inf")
-        self._pacing: dict[asyncio.Timeout, None] = {}  # in order of arrival
-        self._closed_until = 0.0
-        self._episodes = 0
-        self.generation = 0
-        self._ramp: int | None = None
+        self._line = Line()
+        self._flows: dict[Flow, int] = {}
+        self._pace = Pace(clock, self._pace_changed)
+        self._cooldown = Cooldown()
+        self._concurrency = Concurrency()
+        self._tokens = TokenBuckets()
+        self._server_tokens: dict[Dimension, float] = {}
+        self.estimate = Estimate()
         self.in_flight = 0
-        self._waiting: deque[asyncio.Future[None]] = deque()
+        self._started = 0
+        self._turns: asyncio.Task[None] | None = None
+        self._alarm: asyncio.TimerHandle | None = None
 
-    def join(self, requests_per_minute: float | None) -> None:
-        """A call with this rate begins; the lowest stated rate among running calls holds."""
-        if requests_per_minute is not None:
-            self._rates[requests_per_minute] += 1
-            self._set_pace()
+    def join(self, flow: Flow) -> None:
+        """A part of a call begins; the lowest limits that running calls state hold."""
+        self._flows[flow] = self._flows.get(flow, 0) + 1
+        if self._flows[flow] == 1:
+            self._pace.join(flow.requests_per_minute)
+            self._set_tokens()
+            if flow.moved is not None:
+                flow.moved(self._clock(), self._concurrency.limit, "start")
 
-    def leave(self, requests_per_minute: float | None) -> None:
-        """A call with this rate has ended."""
-        if requests_per_minute is not None:
-            self._rates[requests_per_minute] -= 1
-            self._rates += Counter()
-            self._set_pace()
+    def leave(self, flow: Flow) -> None:
+        """A part of a call has ended."""
+        self._flows[flow] -= 1
+        if not self._flows[flow]:
+            del self._flows[flow]
+            self._pace.leave(flow.requests_per_minute)
+            self._set_tokens()
 
-    async def enter(self) -> int:
-        """Wait for a turn; returns the generation of cooldowns that the request belongs to."""
-        await self._place()
-        try:
-            await self._turn()
-        except BaseException:
-            self.exit()
-            raise
-        self._last_start = self._clock()
-        return self.generation
+    @property
+    def limit(self) -> int:
+        """Requests that may be in flight now."""
+        ramp = self._cooldown.ramp
+        return self._concurrency.limit if ramp is None else min(ramp, self._concurrency.limit)
 
-    def exit(self) -> None:
-        """The request has ended, however it did."""
-        self.in_flight -= 1
-        self._wake()
+    def cost(self, characters: int, max_tokens: int | None) -> Cost:
+        """The tokens that a request is expected to take."""
+        return Cost(self.estimate.input(characters), self.estimate.output(max_tokens))
 
-    def succeeded(self, *, generation: int) -> None:
-        """The server answered a request of `generation`: the ramp doubles, the next cooldown starts short again.
+    async def enter(self, flow: Flow, cost: Cost) -> Ticket:
+        """Wait for a turn.
 
-        An answer to a request that left before the last cooldown began says nothing about how it goes after it.
-        """
-        if generation != self.generation:
-            return
-        self._episodes = 0
-        if self._ramp is not None:
-            self._ramp = None if self._ramp * 2 > FULL_RAMP else self._ramp * 2
-            self._wake()
-
-    def limited(self, retry_after: float | None, *, generation: int) -> None:
-        """The server said 429 to a request of `generation`.
-
-        All requests wait `retry_after`, or `min(60, 2^k)` seconds after the k-th episode in a row; a request that
-        left before the last cooldown began doesn't count as another episode.
+        Raises
+        ------
+        ClosedError
+            If the flow was closed meanwhile.
         """
         now = self._clock()
-        fresh = generation == self.generation
-        own = min(MAX_COOLDOWN, 2.0 ** min(self._episodes, 10)) if retry_after is None or self._episodes else 0.0
-        if fresh:
-            self.generation += 1
-            self._episodes += 1
-            self._ramp = 1
-            self._closed_until = max(self._closed_until, now + max(own, retry_after or 0.0))
-        elif retry_after is not None:
-            self._closed_until = max(self._closed_until, now + retry_after)
-
-    def _set_pace(self) -> None:
-        rate = min(self._rates) / 60 if self._rates else None
-        if rate is None:
-            self._pace = None
-        else:
-            capacity = max(1.0, rate * BURST_SECONDS)
-            if self._pace is not None and (self._pace.max_rate, self._pace.time_period) == (capacity, capacity / rate):
-                return
-            # A new bucket is empty: it waits until the old one would be, or a change of callers were a burst.
-            self._pace, self._pace_from = AsyncLimiter(capacity, capacity / rate), self._last_start + capacity / rate
-        for turn in list(self._pacing):
-            if not turn.expired():
-                turn.reschedule(0.0)
-
-    async def _place(self) -> None:
-        """Wait out a cooldown and find a place on the ramp."""
+        ticket = Ticket(flow, cost, now)
+        if not self._line and self._may_go(ticket, now) and self._pace.free:
+            await self._pace.turn()  # it's free: nobody comes in between
+            self._line.served(flow)
+            self._grant(ticket, now)
+            return ticket
+        ticket.turn = asyncio.get_running_loop().create_future()
+        self._line.add(ticket)
+        self._wake()
         try:
-            while True:
-                pause = self._closed_until - self._clock()
-                if pause > 0:
-                    await asyncio.sleep(pause)
-                elif self._ramp is not None and self.in_flight >= self._ramp:
-                    place = asyncio.get_running_loop().create_future()
-                    self._waiting.append(place)
-                    await place
-                else:
-                    break
-        except BaseException:
-            self._wake()  # the place it was told of is the next one's
+            if await ticket.turn:
+                return ticket
+        except asyncio.CancelledError:
+            if ticket.turn.done() and not ticket.turn.cancelled() and ticket.turn.result():
+                self.unsent(ticket)
+            else:
+                self._forget(ticket)
             raise
-        self.in_flight += 1
+        raise ClosedError
 
-    async def _turn(self) -> None:
-        """Wait for the pace; a pace that changes meanwhile, or a cooldown that begins, is waited for again."""
-        while (pace := self._pace) is not None:
-            pause = max(self._closed_until, self._pace_from) - self._clock()
-            if pause > 0:
-                await asyncio.sleep(pause)
+    async def spare(self, flow: Flow, cost: Cost) -> Ticket | None:
+        """A turn at once for a request that nobody would miss; `None` unless a third of everything is free."""
+        now = self._clock()
+        ticket = Ticket(flow, cost, now)
+        roomy = self.in_flight < ROOMY * self.limit and not self._tokens.wait(_tripled(cost), now)
+        if self._line or not roomy or not self._may_go(ticket, now) or not self._pace.free:
+            return None
+        await self._pace.turn()
+        self._grant(ticket, now)
+        return ticket
+
+    def unsent(self, ticket: Ticket) -> None:
+        """The request wasn't sent after all: its tokens go back. Nothing happens to one that has ended."""
+        self._settle(ticket, None, sent=False)
+        self._end(ticket)
+
+    def answered(self, ticket: Ticket, reply: Reply) -> None:
+        """The server answered."""
+        now = self._clock()
+        usage = reply.usage
+        reason = self._concurrency.succeeded(
+            now=now,
+            sent_at=ticket.sent_at,
+            seconds=now - ticket.sent_at,
+            in_flight=self.in_flight,
+            output_tokens=usage.output_tokens,
+        )
+        self._pace.answered(ticket.sent_at)
+        self._cooldown.succeeded(generation=ticket.generation)
+        self._settle(ticket, usage, sent=True)
+        if reply.limits is not None:
+            self._observe(ticket, reply.limits, now)
+        if reason is not None:
+            self._tell(reason)
+        self._end(ticket)
+
+    def faulted(self, ticket: Ticket, error: RequestError) -> None:
+        """The request failed, or the server refused it."""
+        now = self._clock()
+        if error.limits is not None:
+            self._observe(ticket, error.limits, now)
+        if error.kind == "rate_limit":
+            asked = error.retry_after
+            # a wait over the cap ends this run; closing the gate for so long would silence the next ones
+            self._limited(ticket, None if asked and asked > MAX_RETRY_AFTER else asked, error.limits)
+        elif error.kind in CONGESTION:
+            self._concurrency.faulted(now=now, sent_at=ticket.sent_at)
+        self._settle(ticket, None, sent=error.kind != "rate_limit")
+        self._end(ticket)
+
+    def cancelled(self, ticket: Ticket) -> None:
+        """The request was given up on its way; what it took nobody knows."""
+        self._settle(ticket, None, sent=True)
+        self._end(ticket)
+
+    def restart(self) -> None:
+        """The provider seemed dead: when it's back, begin with one request at a time."""
+        self._cooldown.restart()
+
+    def hold(self, flow: Flow, until: float) -> None:
+        """Send nothing of `flow` before `until`, and then one request at a time until `go_on`."""
+        flow.held_until, flow.probing = until, True
+        self._wake()
+
+    def go_on(self, flow: Flow) -> None:
+        """`flow` is itself again."""
+        flow.held_until, flow.probing = 0.0, False
+        self._wake()
+
+    def close(self, flow: Flow) -> None:
+        """Send away whoever of `flow` waits."""
+        for ticket in list(flow.waiting):
+            self._line.remove(ticket)
+            if ticket.turn is not None and not ticket.turn.done():
+                ticket.turn.set_result(False)
+        self._wake()
+
+    def _limited(self, ticket: Ticket, retry_after: float | None, limits: RateLimits | None) -> None:
+        now = self._clock()
+        before = self._cooldown.closed_until
+        if self._cooldown.limited(retry_after, generation=ticket.generation, now=now):
+            if not _of_tokens(limits):
+                self._pace.limited()
+            for flow in self._flows:
+                if flow.cooled is not None:
+                    flow.cooled(max(0.0, self._cooldown.closed_until - max(before, now)))
+        reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at)
+        if reason is not None:
+            self._tell(reason)
+
+    def _observe(self, ticket: Ticket, limits: RateLimits, now: float) -> None:
+        if (requests := limits.requests) is not None:
+            since = self._started - ticket.number
+            self._pace.observed(limit=requests.limit, remaining=requests.remaining, since=since)
+        told: dict[Dimension, Allowance | None] = {
+            "total": limits.tokens,
+            "input": limits.input_tokens,
+            "output": limits.output_tokens,
+        }
+        for dimension, allowance in told.items():
+            if allowance is None:
                 continue
-            try:
-                async with asyncio.timeout(None) as turn:
-                    self._pacing[turn] = None
-                    try:
-                        await pace.acquire()
-                    finally:
-                        del self._pacing[turn]
-            except TimeoutError:  # the pace has changed
-                continue
-            if pace is self._pace and self._closed_until <= self._clock():
-                return
+            if allowance.limit and self._server_tokens.get(dimension) != allowance.limit:
+                self._server_tokens[dimension] = allowance.limit
+                self._set_tokens()
+            if allowance.remaining is not None and ticket.reservation is not None:
+                self._tokens.observed(dimension, allowance.remaining, ticket.reservation, now)
+
+    def _set_tokens(self) -> None:
+        now = self._clock()
+        stated = [flow.tokens_per_minute for flow in self._flows if flow.tokens_per_minute is not None]
+        for dimension in ("total", "input", "output"):
+            known = [self._server_tokens[dimension]] if dimension in self._server_tokens else []
+            known += stated if dimension == "total" else []
+            wanted = min(known, default=None)
+            if wanted != self._tokens.rate(dimension):
+                self._tokens.set_rate(dimension, wanted, now)
+        self._wake()
+
+    def _settle(self, ticket: Ticket, usage: Usage | None, *, sent: bool) -> None:
+        if ticket.reservation is None:
+            return
+        if sent:
+            self._tokens.settle(ticket.reservation, usage, self._clock())
+        else:
+            self._tokens.cancel(ticket.reservation, self._clock())
+
+    def _may_go(self, ticket: Ticket, now: float) -> bool:
+        return ticket.flow.free(now) and self.in_flight < self.limit and self._wait(ticket, now) <= 0
+
+    def _wait(self, ticket: Ticket, now: float) -> float:
+        """Seconds until neither a cooldown nor a header nor missing tokens keep `ticket` back."""
+        closed = max(self._cooldown.closed_until - now, self._pace.closed(now))
+        return max(closed, self._tokens.wait(ticket.cost, now))
+
+    def _grant(self, ticket: Ticket, now: float) -> None:
+        if not self.in_flight:
+            reason = self._concurrency.idle(now)
+            if reason is not None:
+                self._tell(reason)
+        self.in_flight += 1
+        ticket.flow.in_flight += 1
+        self._started += 1
+        ticket.number = self._started
+        ticket.sent_at = now
+        ticket.generation = self._cooldown.generation
+        ticket.probe = ticket.flow.probing
+        ticket.reservation = self._tokens.reserve(ticket.cost, now)
+
+    def _end(self, ticket: Ticket) -> None:
+        if ticket.ended:
+            return
+        ticket.ended = True
+        self.in_flight -= 1
+        ticket.flow.in_flight -= 1
+        self._wake()
+
+    def _forget(self, ticket: Ticket) -> None:
+        if ticket in ticket.flow.waiting:
+            self._line.remove(ticket)
+        self._wake()
 
     def _wake(self) -> None:
-        free = len(self._waiting) if self._ramp is None else max(0, self._ramp - self.in_flight)
-        while free > 0 and self._waiting:
-            place = self._waiting.popleft()
-            if not place.done():
-                place.set_result(None)
-                free -= 1
+        """Let go whoever may go now, and see to it that the next one is looked at in time."""
+        if not self._line:
+            self._quiet()
+        elif self._turns is None:
+            if self._pace.rate is not None:
+                self._turns = asyncio.get_running_loop().create_task(self._give_turns())
+                return
+            while (ticket := self._next()) is not None:
+                self._let(ticket)
+
+    async def _give_turns(self) -> None:
+        try:
+            while self._next() is not None:
+                await self._pace.turn()
+                ticket = self._next()  # another one's, perhaps, who came meanwhile; none, and the turn lapses
+                if ticket is None:
+                    break
+                self._let(ticket)
+        finally:
+            if self._turns is asyncio.current_task():
+                self._turns = None
+
+    def _let(self, ticket: Ticket) -> None:
+        self._line.take(ticket)
+        self._grant(ticket, self._clock())
+        if ticket.turn is not None:
+            ticket.turn.set_result(True)
+
+    def _next(self) -> Ticket | None:
+        """The request that may go now; when only time keeps it back, an alarm is set."""
+        now = self._clock()
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self.in_flight >= self.limit:
+            return None
+        ticket = self._line.head(now)
+        wait = self._line.held_until(now) - now if ticket is None else self._wait(ticket, now)
+        if ticket is not None and wait <= 0:
+            return ticket
+        if wait < UNBOUNDED:
+            self._alarm = asyncio.get_running_loop().call_later(max(wait, TOO_SOON), self._wake)
+        return None
+
+    def _pace_changed(self) -> None:
+        turns, self._turns = self._turns, None
+        if turns is not None and turns is not asyncio.current_task():
+            turns.cancel()
+        self._wake()
+
+    def _quiet(self) -> None:
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        turns, self._turns = self._turns, None
+        if turns is not None and turns is not asyncio.current_task():
+            turns.cancel()
+
+    def _tell(self, reason: str) -> None:
+        now = self._clock()
+        for flow in self._flows:
+            if flow.moved is not None:
+                flow.moved(now, self._concurrency.limit, reason)
+
+
+def _of_tokens(limits: RateLimits | None) -> bool:
+    """Whether a 429's headers say that requests are left: it's about tokens then."""
+    requests = None if limits is None else limits.requests
+    return requests is not None and requests.remaining is not None and requests.remaining >= 1
+
+
+def _tripled(cost: Cost) -> Cost:
+    return Cost(3 * cost.input, 3 * cost.output)

@@ -5,18 +5,31 @@ from __future__ import annotations
 import asyncio
 import threading
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Final
 
 from llmframe.core.outcome import Failure
 from llmframe.core.plan import Plan
+from llmframe.engine.breaker import Breaker
+from llmframe.engine.limits import Gate
+from llmframe.engine.line import Flow
 from llmframe.engine.metrics import Metrics
 from llmframe.engine.progress import Progress
+from llmframe.options import SendOptions
 from llmframe.report import RunReport, RunState
 
 TICK_SECONDS: Final = 0.1
 """Seconds between two looks at the progress."""
 
 CANCELLED: Final = Failure("cancelled", "the run was interrupted before this row's answer")
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """A run's way through one gate: its line there, and what it has seen of outages."""
+
+    flow: Flow
+    breaker: Breaker
 
 
 class Run:
@@ -39,14 +52,16 @@ class Run:
 
     def __init__(self, metrics: Metrics, *, clock: Callable[[], float], rows: int | None) -> None:
         self.metrics, self.rows, self.clock = metrics, rows, clock
+        metrics.expected_rows = rows
         self.started = clock()
         self.ended: float | None = None
         self.stop: Failure | None = None
         self.interrupted = False
-        self.in_flight = 0
         self.frame: object = None
         self.stopping: set[Callable[[], None]] = set()
-        self._places: asyncio.Semaphore | None = None
+        self._seconds: float | None = None
+        self._begun: float | None = None
+        self._lanes: dict[Gate, Lane] = {}
         self._parts: dict[Plan, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
         self._done = 0
@@ -70,11 +85,20 @@ class Run:
             if loop is not None:
                 loop.call_soon_threadsafe(task.cancel)
 
-    def places(self, n: int) -> asyncio.Semaphore:
-        """The run's `n` places in flight; its parts, which polars starts several at a time, have them in common."""
-        if self._places is None:
-            self._places = asyncio.Semaphore(n)
-        return self._places
+    def lane(self, gate: Gate, options: SendOptions) -> Lane:
+        """The run's way through `gate`, one for all its parts: polars starts several at a time."""
+        self._seconds = options.budget_seconds
+        if gate not in self._lanes:
+            flow = Flow(
+                options.max_concurrency,
+                priority=options.priority,
+                requests_per_minute=options.requests_per_minute,
+                tokens_per_minute=options.tokens_per_minute,
+                moved=self.metrics.limit_moved,
+                cooled=self.metrics.cooled,
+            )
+            self._lanes[gate] = Lane(flow, Breaker())
+        return self._lanes[gate]
 
     @property
     def missing(self) -> Failure:
@@ -97,14 +121,13 @@ class Run:
         task = work()
         with self._lock:
             self._loop = asyncio.get_running_loop()
-            if not self._parts:
-                self._places = None  # a query collected again may do so on another loop
             self._parts[plan] = task
         if self.interrupted:
             task.cancel()
         if listener is not None:
             self._listeners.append(listener)
         ticker = asyncio.create_task(self._tick())
+        deadline = self._deadline()
         try:
             await asyncio.wait({task})
             if not task.cancelled():
@@ -114,6 +137,8 @@ class Run:
         finally:
             task.cancel()
             ticker.cancel()
+            if deadline is not None:
+                deadline.cancel()
             self._notify()
             if listener is not None:
                 self._listeners.remove(listener)
@@ -126,6 +151,16 @@ class Run:
         """The numbers as they stand."""
         end = self.ended if self.ended is not None and not self._parts else self.clock()
         return self.metrics.report(seconds=end - self.started, state=self._state(), frame=self.frame)
+
+    def _deadline(self) -> asyncio.TimerHandle | None:
+        if self._begun is None:
+            self._begun = self.clock()
+            self.metrics.begun(self._begun)
+        if self._seconds is None:
+            return None
+        left = self._begun + self._seconds - self.clock()
+        spent = Failure("budget", f"not answered within the {self._seconds:g} s of the run's budget")
+        return asyncio.get_running_loop().call_later(max(0.0, left), self.halt, spent)
 
     def _state(self) -> RunState:
         if self._parts:
@@ -142,7 +177,7 @@ class Run:
             done=self._done + sum(plan.rows_done for plan in list(self._parts)),
             cached=metrics.cached_live,
             failed=metrics.failed_live,
-            in_flight=self.in_flight,
+            in_flight=metrics.in_flight,
             usd=metrics.usd if metrics.price.known else None,
         )
 

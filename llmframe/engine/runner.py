@@ -11,10 +11,12 @@ from typing import Final, Literal
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import dooms_run
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
-from llmframe.core.plan import Plan
+from llmframe.core.plan import CHUNK_ROWS, Plan
 from llmframe.core.reply import Reading, Reply, read_reply
 from llmframe.core.schema import Schema
+from llmframe.core.template import Message
 from llmframe.engine.dialects import Negotiation
+from llmframe.engine.hedging import Hedge
 from llmframe.engine.queue import WorkQueue
 from llmframe.engine.resolve import unanswered
 from llmframe.engine.retry import MAX_RETRY_AFTER, GiveUp, decide
@@ -69,7 +71,10 @@ class Runner:
         self._client, self._schema, self._options = client, schema, options
         self._store, self._shared, self._fail_fast = store, shared, fail_fast
         self._gate = shared.gate((client.identity, client.account, client.model))
-        self._sender = Sender(run, client, self._gate, options=options, clock=shared.clock)
+        self._sender = Sender(
+            run, client, self._gate, options=options, clock=shared.clock, characters=len(schema.canonical)
+        )
+        self._hedge = Hedge(self._sender, run.metrics) if options.hedge else None
         self._talk = Negotiation(client, note=run.metrics.notes.append)
         self._flights: set[Flight] = set()
         self._outcomes = outcomes
@@ -78,8 +83,7 @@ class Runner:
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan."""
         self._queue = WorkQueue(self._jobs(), clock=self._shared.clock)
-        rate = self._options.requests_per_minute
-        self._gate.join(rate)
+        self._sender.join()
         self._run.stopping.add(self._hurry)
         try:
             async with asyncio.TaskGroup() as workers:
@@ -91,7 +95,7 @@ class Runner:
             for job in self._queue.left():
                 self._abandon(job)
             self._run.stopping.discard(self._hurry)
-            self._gate.leave(rate)
+            self._sender.leave()
             self._run.metrics.output_mode = self._talk.dialect.mode
 
     async def landed(self) -> None:
@@ -100,10 +104,19 @@ class Runner:
             await asyncio.wait([flight.task for flight in self._flights])
 
     def _jobs(self) -> Iterator[Job | None]:
+        drawn, metrics = 0, self._run.metrics
         for planned in unanswered(self._plan, self._store, self._schema, deliver=self._deliver):
             if self._fail_fast and self._plan.failures:
                 self._run.halt(FIRST_FAILED)
-            yield None if planned is None else Job(planned, planned.messages)
+            if planned is None:
+                rows = min(CHUNK_ROWS, self._plan.length - drawn)
+                drawn += rows
+                metrics.planned(0, 0, rows=rows)
+                yield None
+                continue
+            size = characters(planned.messages)
+            metrics.planned(1, size)
+            yield Job(planned, planned.messages, size)
 
     async def _worker(self) -> None:
         while (job := await self._queue.take()) is not None:
@@ -187,7 +200,7 @@ class Runner:
             job.usd = usd if job.usd is None else job.usd + (usd or 0.0)
 
     async def _send(self, job: Job, dialect: Dialect) -> Reply:
-        reply = await self._sender.send(job, dialect)
+        reply = await (self._hedge or self._sender).send(job, dialect)
         # kept before the flight lands: whoever looks finds the answer in flight or in the store
         job.read = reply, self._read(job, reply, usage=job.usage + reply.usage)
         return reply
@@ -208,7 +221,7 @@ class Runner:
         if job.joined:
             self._put_back(job, delay=min(error.retry_after or 0.0, MAX_RETRY_AFTER))
             return
-        job.attempts += error.kind != "rate_limit"
+        job.attempts += error.kind != "rate_limit" and not job.blameless
         step = decide(
             error,
             attempts=job.attempts,
@@ -225,6 +238,7 @@ class Runner:
             return
         if error.kind == "rate_limit":
             job.limited_at = self._shared.clock()
+        self._run.metrics.retried(error.kind)
         self._put_back(job, "retry", delay=step.delay)
 
     def _after_reply(self, job: Job, reply: Reply) -> None:
@@ -269,6 +283,7 @@ class Runner:
             source="shared" if job.joined and isinstance(result, Answer) else "live",
             fingerprint=job.planned.key.hex(),
         )
+        self._run.metrics.settled(job.characters)
         self._deliver(job.planned.index, outcome)
         self._queue.done()
         if isinstance(result, Failure) and self._fail_fast:
@@ -279,13 +294,22 @@ class Runner:
             self._outcomes.extend([None] * (index + 1 - len(self._outcomes)))
         self._outcomes[index] = outcome
         self._plan.finish(index)
-        self._run.metrics.cached_live += outcome.source == "cache"
+        if outcome.source == "cache":
+            self._run.metrics.cached_live += 1
+            self._run.metrics.planned(1, 0)
+            self._run.metrics.settled()
         self._run.metrics.failed_live += isinstance(outcome.result, Failure)
 
     def _hurry(self) -> None:
         """The run has stopped: nobody waits for a turn or a delay any more."""
         self._queue.hurry()
         self._sender.hurry()
+
+
+def characters(messages: list[Message]) -> int:
+    """Characters of all contents."""
+    contents = [message["content"] for message in messages]
+    return sum(len(content if isinstance(content, str) else str(content)) for content in contents)
 
 
 def _is_cancelled() -> bool:

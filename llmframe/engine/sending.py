@@ -1,4 +1,4 @@
-"""One attempt: a place, a turn, one sending within its time, counted as what it is."""
+"""One attempt: a turn, one sending within its time, told to everybody whom it concerns."""
 
 from __future__ import annotations
 
@@ -8,22 +8,29 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llmframe.clients.base import Client, Dialect, RequestError
-from llmframe.core.outcome import Usage
+from llmframe.clients.refusals import transient
+from llmframe.core.outcome import Failure, Usage
 from llmframe.core.plan import Planned
 from llmframe.core.reply import Reading, Reply
 from llmframe.core.template import Message
-from llmframe.engine.limits import Gate
-from llmframe.engine.retry import MAX_RETRY_AFTER
+from llmframe.engine.limits import ClosedError, Gate
+from llmframe.engine.line import Ticket
 from llmframe.engine.run import Run
+from llmframe.engine.tokens import Cost
 from llmframe.options import SendOptions
 
 
 @dataclass(slots=True)
 class Job:
-    """A distinct request on its way to an outcome."""
+    """A distinct request on its way to an outcome.
+
+    `attempts` counts towards the row's limit, `sent` what went out. `blameless` tells that the last failure says
+    nothing about the row, and `answers_before` how many others the run had been answered when it failed the last time.
+    """
 
     planned: Planned
     messages: list[Message]
+    characters: int
     attempts: int = 0
     sent: int = 0
     reasks: int = 0
@@ -31,6 +38,8 @@ class Job:
     limited_at: float | None = None
     first_sent: float | None = None
     again: Literal["retry", "reask"] | None = None
+    blameless: bool = False
+    answers_before: int | None = None
     usage: Usage = field(default_factory=lambda: Usage(None, None, None))
     usd: float | None = None
     booked: bool = False
@@ -39,85 +48,146 @@ class Job:
 
 
 class Sender:
-    """Sends jobs of one part of a run through the gate of their endpoint."""
+    """Sends jobs of one part of a run through the gate of their endpoint.
 
-    def __init__(
-        self, run: Run, client: Client, gate: Gate, *, options: SendOptions, clock: Callable[[], float]
+    Parameters
+    ----------
+    characters
+        Of the part that all requests share (the schema).
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a part that is put together
+        self,
+        run: Run,
+        client: Client,
+        gate: Gate,
+        *,
+        options: SendOptions,
+        clock: Callable[[], float],
+        characters: int,
     ) -> None:
         self._run, self._client, self._gate = run, client, gate
-        self._options, self._clock = options, clock
-        self._turns: set[asyncio.Timeout] = set()
+        self._options, self._clock, self._characters = options, clock, characters
+        self._lane = run.lane(gate, options)
+        limit = options.params.get("max_tokens", options.params.get("max_completion_tokens"))
+        self._max_tokens = limit if isinstance(limit, int) else None
+        self._seconds = None if client.streams else options.timeout
+
+    def join(self) -> None:
+        """The part begins."""
+        self._gate.join(self._lane.flow)
+
+    def leave(self) -> None:
+        """The part has ended."""
+        self._gate.leave(self._lane.flow)
+
+    def hurry(self) -> None:
+        """The run has stopped: nobody waits for a turn any more."""
+        self._gate.close(self._lane.flow)
 
     async def send(self, job: Job, dialect: Dialect) -> Reply:
-        """Send `job` once, when it has a place and a turn.
+        """Send `job` once, when it has a turn.
 
         Raises
         ------
         RequestError
             If the attempt failed, took too long, or the run stopped before it was sent (`cancelled`).
         """
-        async with self._run.places(self._options.max_concurrency):
-            return await self._send_placed(job, dialect)
+        return await self.attempt(job, dialect, await self.turn(job))
 
-    def hurry(self) -> None:
-        """The run has stopped: nobody waits for a turn any more."""
-        for turn in self._turns:
-            if not turn.expired():
-                turn.reschedule(0.0)
+    async def spare(self, job: Job) -> Ticket | None:
+        """A turn for another copy of `job`, when there is room to spare."""
+        return None if self._run.stop else await self._gate.spare(self._lane.flow, self._cost(job))
 
-    async def _send_placed(self, job: Job, dialect: Dialect) -> Reply:
-        run, clock = self._run, self._clock
-        generation = await self._admitted()
-        begun = clock()
-        run.in_flight += 1
+    def unsent(self, ticket: Ticket) -> None:
+        """Give back a turn that wasn't used; nothing happens when it was."""
+        self._gate.unsent(ticket)
+
+    async def turn(self, job: Job) -> Ticket:
+        """Wait for the turn of `job`.
+
+        Raises
+        ------
+        RequestError
+            If the run stopped before it came (`cancelled`).
+        """
+        if self._run.stop is None:
+            try:
+                ticket = await self._gate.enter(self._lane.flow, self._cost(job))
+            except ClosedError:
+                pass
+            else:
+                if self._run.stop is None:
+                    return ticket
+                self._gate.unsent(ticket)
+        raise RequestError("cancelled", self._run.missing.detail)
+
+    async def attempt(self, job: Job, dialect: Dialect, ticket: Ticket) -> Reply:
+        """Send `job` with a turn that it has."""
+        metrics, begun = self._run.metrics, self._clock()
+        metrics.started(begun, waited=begun - ticket.came)
         self._count(job, begun)
+        error: RequestError
         try:
-            async with asyncio.timeout(self._options.timeout):
+            async with asyncio.timeout(self._seconds):
                 reply = await self._client.send(job.messages, dialect)
         except TimeoutError:
-            run.metrics.unknown_usage += 1
-            raise RequestError("timeout", f"no whole answer within {self._options.timeout:g} s") from None
-        except asyncio.CancelledError:
-            run.metrics.unknown_usage += 1
+            error = RequestError("timeout", f"no whole answer within {self._seconds:g} s")
+        except RequestError as raised:
+            error = raised
+        except BaseException:
+            metrics.unknown_usage += 1
+            metrics.ended(self._clock(), seconds=self._clock() - begun, kind="cancelled")
+            self._gate.cancelled(ticket)
             raise
-        except RequestError as error:
-            if error.kind == "rate_limit":
-                asked = error.retry_after
-                # a wait over the cap ends this run; closing the gate for so long would silence the next ones
-                self._gate.limited(None if asked and asked > MAX_RETRY_AFTER else asked, generation=generation)
-            raise
-        finally:
-            run.in_flight -= 1
-            run.metrics.latencies.append(clock() - begun)
-            self._gate.exit()
-        self._gate.succeeded(generation=generation)
-        return reply
+        else:
+            self._came(job, ticket, reply, begun)
+            return reply
+        metrics.unknown_usage += error.kind == "timeout"
+        metrics.ended(self._clock(), seconds=self._clock() - begun, kind=error.kind)
+        self._failed(job, ticket, error)
+        raise error
 
-    async def _admitted(self) -> int:
-        """Wait for a turn, but not for one that a stopped run no longer needs; the gate's generation."""
-        if self._run.stop is not None:  # while it waited for a place, so that nobody hurried it
-            raise RequestError("cancelled", self._run.stop.detail)
-        try:
-            async with asyncio.timeout(None) as turn:
-                self._turns.add(turn)
-                try:
-                    generation = await self._gate.enter()
-                finally:
-                    self._turns.discard(turn)
-        except TimeoutError:
-            raise RequestError("cancelled", self._run.missing.detail) from None
-        if self._run.stop is not None:
-            self._gate.exit()
-            raise RequestError("cancelled", self._run.stop.detail)
-        return generation
+    def _cost(self, job: Job) -> Cost:
+        return self._gate.cost(self._characters + job.characters, self._max_tokens)
+
+    def _came(self, job: Job, ticket: Ticket, reply: Reply, begun: float) -> None:
+        now, usage = self._clock(), reply.usage
+        known = usage.input_tokens is not None and usage.output_tokens is not None
+        tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0) if known else None
+        self._run.metrics.ended(now, seconds=now - begun, tokens=tokens)
+        self._gate.estimate.learn(self._characters + job.characters, usage)
+        self._alive()
+        self._gate.answered(ticket, reply)
+
+    def _failed(self, job: Job, ticket: Ticket, error: RequestError) -> None:
+        breaker, now = self._lane.breaker, self._clock()
+        if transient(error) and error.kind != "rate_limit":
+            pause = breaker.failed(error.kind, probe=ticket.probe, answers_before=job.answers_before, now=now)
+            job.answers_before = breaker.answers
+            job.blameless = ticket.probe and breaker.answers > 0
+            if pause is not None:
+                if not ticket.probe:
+                    self._gate.restart()
+                self._run.metrics.paused(pause)
+                self._gate.hold(self._lane.flow, now + pause)
+        elif error.kind != "internal":
+            self._alive()
+        self._gate.faulted(ticket, error)
+        if breaker.hopeless(now):
+            self._run.halt(Failure(error.kind, f"{error.detail}; given up, the provider seems down"))
+
+    def _alive(self) -> None:
+        if self._lane.breaker.answered():
+            self._gate.go_on(self._lane.flow)
 
     def _count(self, job: Job, begun: float) -> None:
         """Count a request that goes out now as what it is."""
         metrics = self._run.metrics
-        metrics.requests += 1
         metrics.retries += job.again == "retry"
         metrics.reasks += job.again == "reask"
         job.again = None
+        job.blameless = False
         job.sent += 1
         if job.first_sent is None:
             job.first_sent = begun

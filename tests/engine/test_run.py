@@ -8,8 +8,10 @@ import threading
 import pytest
 
 from llmframe.core.outcome import Failure
+from llmframe.engine.limits import Gate
 from llmframe.engine.progress import Progress
 from llmframe.engine.run import CANCELLED, TICK_SECONDS
+from llmframe.options import SendOptions
 from llmframe.testing import run_in_fake_time
 from tests.engine.doubles import new_run, plan_of
 
@@ -131,12 +133,13 @@ def test_an_interrupt_keeps_the_reason_of_an_earlier_stop():
     run_in_fake_time(main())
 
 
-def test_the_parts_have_their_places_in_common():
+def test_the_parts_have_one_lane_at_a_gate_in_common():
     async def main() -> None:
         run = new_run()
         working = asyncio.create_task(run.execute(plan_of([], identity="x"), lambda: nap(5)))
         await asyncio.sleep(1)
-        assert run.places(4) is run.places(4)
+        gate = Gate(run.clock)
+        assert run.lane(gate, SendOptions()) is run.lane(gate, SendOptions())
         await working
 
     run_in_fake_time(main())

@@ -1,0 +1,88 @@
+"""When a provider seems dead: pauses, and one request at a time to see whether it is back."""
+
+from __future__ import annotations
+
+from typing import Final
+
+from llmframe.errors import ErrorKind
+
+OPENS_AFTER: Final = 20
+"""Failed attempts of one kind in a row, without an answer between, that look like an outage."""
+
+FIRST_PAUSE: Final = 0.5
+"""Seconds before the first probe; every failed probe doubles the pause."""
+
+MAX_PAUSE: Final = 15.0
+"""Seconds: the longest pause between two probes."""
+
+OUTAGE_SECONDS: Final = 600.0
+"""Seconds that a run waits for a provider that has answered it before."""
+
+NEVER_ANSWERED_PROBES: Final = 4
+"""Failed probes after which a provider that has never answered is given up."""
+
+
+class Breaker:
+    """Counts the transient faults of one run at one endpoint; times are seconds of the caller's clock.
+
+    429s never count, nor does a row that fails again although others were answered since its last failure: that's the
+    row's own trouble.
+
+    Attributes
+    ----------
+    answers
+        Answers so far.
+    """
+
+    __slots__ = ("_failures", "_kind", "_opened_at", "_probes", "answers")
+
+    def __init__(self) -> None:
+        self.answers = 0
+        self._failures = 0
+        self._kind: ErrorKind | None = None
+        self._opened_at: float | None = None
+        self._probes = 0
+
+    @property
+    def is_open(self) -> bool:
+        """Whether the provider seems dead."""
+        return self._opened_at is not None
+
+    def answered(self) -> bool:
+        """An answer came; returns whether that ends an outage."""
+        self.answers += 1
+        self._failures = 0
+        was_open, self._opened_at = self.is_open, None
+        return was_open
+
+    def failed(self, kind: ErrorKind, *, probe: bool, answers_before: int | None, now: float) -> float | None:
+        """An attempt failed; returns the seconds of a pause that begins now.
+
+        Parameters
+        ----------
+        probe
+            Whether the attempt was sent during an outage.
+        answers_before
+            `answers` when the same row failed the last time, `None` for its first failure.
+        """
+        if self.is_open:
+            if not probe:
+                return None
+            self._probes += 1
+            return min(MAX_PAUSE, FIRST_PAUSE * 2.0**self._probes)
+        if answers_before is not None and self.answers > answers_before:
+            return None
+        self._failures = self._failures + 1 if kind == self._kind else 1
+        self._kind = kind
+        if self._failures < OPENS_AFTER:
+            return None
+        self._opened_at, self._probes = now, 0
+        return FIRST_PAUSE
+
+    def hopeless(self, now: float) -> bool:
+        """Whether the outage has lasted too long to wait for its end."""
+        if self._opened_at is None:
+            return False
+        if not self.answers:
+            return self._probes >= NEVER_ANSWERED_PROBES
+        return now - self._opened_at >= OUTAGE_SECONDS

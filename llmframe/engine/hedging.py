@@ -1,0 +1,86 @@
+"""A second copy of a request that is late; the first answer counts (Dean and Barroso, The Tail at Scale, 2013)."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Final
+
+from llmframe.clients.base import Dialect
+from llmframe.core.reply import Reply
+from llmframe.engine.line import Ticket
+from llmframe.engine.metrics import Metrics
+from llmframe.engine.sending import Job, Sender
+
+LATE: Final = 0.95
+"""Quantile of the times on the way from which a request is late."""
+
+KNOWN_FROM: Final = 20
+"""Requests that have ended before anything is called late."""
+
+SHARE: Final = 0.05
+"""Copies a request, at most."""
+
+
+class Hedge:
+    """Sends late requests of one run a second time.
+
+    A copy goes out only where there is room to spare, and counts as a request like any other. The slower one of the two
+    is cancelled: what it took is unknown, and counted as that.
+    """
+
+    def __init__(self, sender: Sender, metrics: Metrics) -> None:
+        self._sender, self._metrics = sender, metrics
+
+    async def send(self, job: Job, dialect: Dialect) -> Reply:
+        """As `Sender.send`."""
+        ticket = await self._sender.turn(job)
+        if self._metrics.latencies.count < KNOWN_FROM:
+            return await self._sender.attempt(job, dialect, ticket)
+        (late,) = self._metrics.latencies.quantiles([LATE])
+        pair = [(self._task(job, dialect, ticket), ticket)]
+        try:
+            await asyncio.wait([pair[0][0]], timeout=late)
+            copy = None if pair[0][0].done() else await self._copy(job)
+            if copy is not None:
+                pair.append((self._task(job, dialect, copy), copy))
+            return await self._first(job, [task for task, _ in pair])
+        finally:
+            await self._end(pair)
+
+    def _task(self, job: Job, dialect: Dialect, ticket: Ticket) -> asyncio.Task[Reply]:
+        return asyncio.create_task(self._sender.attempt(job, dialect, ticket))
+
+    async def _copy(self, job: Job) -> Ticket | None:
+        if self._metrics.hedges + 1 > SHARE * self._metrics.requests:
+            return None
+        ticket = await self._sender.spare(job)
+        if ticket is not None:
+            self._metrics.hedged()
+        return ticket
+
+    async def _first(self, job: Job, tasks: list[asyncio.Task[Reply]]) -> Reply:
+        """The first answer; a failure only when there is no answer to wait for any more."""
+        waiting = set(tasks)
+        while waiting:
+            _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            replies = [task.result() for task in tasks if _answered(task)]
+            if replies:
+                self._metrics.hedges_won += not _answered(tasks[0])
+                for reply in replies[1:]:  # both came at once, and both are paid
+                    self._metrics.book(reply.usage)
+                    job.usage += reply.usage
+                return replies[0]
+        return tasks[0].result()
+
+    async def _end(self, pair: list[tuple[asyncio.Task[Reply], Ticket]]) -> None:
+        for task, _ in pair:
+            task.cancel()
+        await asyncio.wait([task for task, _ in pair])
+        for task, ticket in pair:
+            self._sender.unsent(ticket)  # a task that is cancelled before its first step has told nobody
+            if not task.cancelled():
+                task.exception()
+
+
+def _answered(task: asyncio.Task[Reply]) -> bool:
+    return task.done() and not task.cancelled() and task.exception() is None

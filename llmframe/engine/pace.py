@@ -1,0 +1,114 @@
+"""Requests a minute: what callers state, what the server says, what its 429s teach; kept by aiolimiter."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from typing import Final
+
+from aiolimiter import AsyncLimiter
+
+from llmframe.engine.learning import LearntRate
+
+BURST_SECONDS: Final = 0.5
+"""Seconds of the rate that may pass at once. A whole minute's worth would let twice the rate pass in the first minute;
+servers that count by the second let half of one pass; a capacity of 1 loses 4 % of 6,000 a minute to timers."""
+
+
+class Pace:
+    """The turns of one endpoint, key and model, for one caller that waits at a time.
+
+    In every window of w seconds at most `rate·w + max(1, rate·0.5 s)` turns are given.
+
+    Parameters
+    ----------
+    clock
+        Seconds of the running loop.
+    changed
+        Called when a wait may have become another one.
+
+    Attributes
+    ----------
+    rate
+        Requests a second; `None` without a limit.
+    """
+
+    def __init__(self, clock: Callable[[], float], changed: Callable[[], None]) -> None:
+        self._clock, self._changed = clock, changed
+        self._stated: Counter[float] = Counter()
+        self._server: float | None = None
+        self._learnt = LearntRate()
+        self._limiter: AsyncLimiter | None = None
+        self._spent = 0.0
+        self._last_turn = float("-inf")
+        self._closed_until = 0.0
+        self.rate: float | None = None
+
+    def join(self, per_minute: float | None) -> None:
+        """A call with this rate begins; the lowest of all running calls holds."""
+        if per_minute is not None:
+            self._stated[per_minute] += 1
+            self._renew()
+
+    def leave(self, per_minute: float | None) -> None:
+        """A call with this rate has ended."""
+        if per_minute is not None:
+            self._stated[per_minute] -= 1
+            self._stated += Counter()
+            self._renew()
+
+    def observed(self, *, limit: float | None, remaining: float | None, since: int) -> None:
+        """The server says what it allows a minute, and what is left of it after a request that `since` others followed.
+
+        A word of the server only ever lowers what may go.
+        """
+        if limit:
+            self._server = limit / 60
+            self._renew()
+        rate = self.rate
+        if remaining is not None and rate is not None and remaining - since < 1:
+            self._closed_until = max(self._closed_until, self._clock() + (1 - remaining + since) / rate)
+
+    def answered(self, sent_at: float) -> None:
+        """The server took a request that was sent then."""
+        if self._learnt.answered(self._clock(), sent_at=sent_at):
+            self._renew()
+
+    def limited(self) -> None:
+        """An episode of 429s has begun, which isn't about tokens."""
+        self._learnt.limited(self._clock(), ceiling=self._server)
+        self._renew()
+
+    def closed(self, now: float) -> float:
+        """Seconds for which there is no turn, because the server says that nothing is left."""
+        return self._closed_until - now
+
+    @property
+    def free(self) -> bool:
+        """Whether a turn would come at once."""
+        return self._limiter is None or (not self._spent and self._limiter.has_capacity())
+
+    async def turn(self) -> None:
+        """Wait for a turn."""
+        if (limiter := self._limiter) is not None:
+            if self._spent:  # a new bucket stands where the old one would: a change of rates is no burst
+                spent, self._spent = self._spent, 0.0
+                await limiter.acquire(spent)
+            await limiter.acquire()
+        self._last_turn = self._clock()
+
+    def _renew(self) -> None:
+        stated = min(self._stated) / 60 if self._stated else None
+        known = [rate for rate in (stated, self._server, self._learnt.rate) if rate is not None]
+        rate = self.rate = min(known, default=None)
+        if rate is None:
+            changed, self._limiter = self._limiter is not None, None
+        else:
+            capacity = max(1.0, rate * BURST_SECONDS)
+            old = self._limiter
+            changed = old is None or (old.max_rate, old.time_period) != (capacity, capacity / rate)
+            if changed:
+                self._limiter = AsyncLimiter(capacity, capacity / rate)
+                self._spent = max(0.0, capacity - (self._clock() - self._last_turn) * rate)
+        if changed:
+            self._changed()
