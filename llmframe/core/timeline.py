@@ -11,6 +11,9 @@ MOST_BUCKETS: Final = 600
 FIRST_WIDTH: Final = 0.125
 """Seconds of a bucket until then (75 s); always a power of two, so that edges are exact."""
 
+RECENT: Final = 30.0
+"""Seconds that count as recent."""
+
 MOST_MOVES: Final = 200
 """Moves of the limit that are remembered."""
 
@@ -54,6 +57,27 @@ class Series:
     in_flight: tuple[int, ...] = ()
     limit: tuple[int, ...] = ()
 
+    def to_dict(self) -> dict[str, float | list[int]]:
+        """Plain values, for JSON."""
+        return {
+            "width": self.width,
+            "sent": list(self.sent),
+            "answered": list(self.answered),
+            "tokens": list(self.tokens),
+            "rate_limited": list(self.rate_limited),
+            "faults": list(self.faults),
+            "in_flight": list(self.in_flight),
+            "limit": list(self.limit),
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """Throughput of the last while."""
+
+    answered_per_second: float
+    tokens_per_second: float
+
 
 @dataclass(slots=True)
 class Timeline:
@@ -84,7 +108,7 @@ class Timeline:
         index = int((now - self.origin) / self.width)
         if index >= len(self.sent):
             return self._grow(now)
-        return max(index, 0)
+        return index if index >= 0 else self.at(self.origin)
 
     def series(self, now: float) -> Series:
         """The buckets up to `now`."""
@@ -100,6 +124,19 @@ class Timeline:
             limit=tuple(self.limit),
         )
 
+    def recent(self, now: float) -> Rates:
+        """Throughput of the last `RECENT` seconds, or since the first request went out."""
+        last = self.at(now)
+        first = next((index for index, count in enumerate(self.sent) if count), last)
+        first = max(first, last - int(RECENT / self.width))
+        seconds = now - self.origin - first * self.width
+        if seconds <= 0:
+            return Rates(answered_per_second=0.0, tokens_per_second=0.0)
+        return Rates(
+            answered_per_second=sum(self.answered[first:]) / seconds,
+            tokens_per_second=sum(self.tokens[first:]) / seconds,
+        )
+
     def _grow(self, now: float) -> int:
         """Add buckets up to `now`; in those in between the level stayed as it was."""
         while (index := int((now - self.origin) / self.width)) >= MOST_BUCKETS:
@@ -109,7 +146,7 @@ class Timeline:
             counts.extend([0] * missing)
         self.in_flight.extend([self.level] * missing)
         self.limit.extend([self.bound] * missing)
-        return max(index, 0)
+        return index
 
     def _merge(self) -> None:
         for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults):

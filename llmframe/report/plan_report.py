@@ -1,0 +1,76 @@
+"""What a `map` would do, as a small table. No key, no cell."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from llmframe.report.wording import dollars, html_table, text_table
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PlanReport:
+    """What a `map` would do, found without a request.
+
+    Attributes
+    ----------
+    rows, null_rows, failed_rows, not_asked
+        Rows of the frame, rows skipped for a null, rows that can't be rendered, rows outside `where`.
+    requests, cached
+        Distinct requests that would be sent, and distinct ones that are answered already.
+    input_tokens, output_tokens
+        Estimates: characters divided by `characters_per_token`; the output from examples or the schema's size.
+    usd
+        Estimated dollars for `requests`; `None` when the model has no known price.
+    prompts
+        The first rendered prompts, as chat messages.
+    schema
+        What is asked for, as the JSON schema that would be sent.
+    problems
+        Of the rows that can't be rendered, the first entry of the error column for each kind.
+    """
+
+    model: str
+    rows: int
+    null_rows: int
+    failed_rows: int
+    not_asked: int
+    requests: int
+    cached: int
+    input_tokens: int
+    output_tokens: int
+    characters_per_token: float
+    usd: float | None
+    prompts: tuple[list[dict[str, object]], ...] = field(repr=False)
+    schema: Mapping[str, object] = field(repr=False)
+    problems: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """A small table; the prompts are in `.prompts`."""
+        return text_table(self._title, self._lines())
+
+    def _repr_html_(self) -> str:
+        """The same table for notebooks."""
+        return html_table(self._title, self._lines())
+
+    @property
+    def _title(self) -> str:
+        return f"llmframe plan · {self.model} · nothing sent"
+
+    def _lines(self) -> list[tuple[str, str]]:
+        skipped = [
+            f"{count:,} {word}"
+            for count, word in (
+                (self.not_asked, "not asked"),
+                (self.null_rows, "with a null"),
+                (self.failed_rows, "that can't be rendered"),
+            )
+            if count
+        ]
+        return [
+            ("rows", f"{self.rows:,}" + (f" ({', '.join(skipped)})" if skipped else "")),
+            *(("problem", problem) for problem in self.problems),
+            ("requests", f"{self.requests:,} to send, {self.cached:,} answered already"),
+            ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
+            ("cost", "about " + dollars(self.usd) if self.usd else dollars(self.usd)),
+        ]

@@ -1,0 +1,55 @@
+"""How a report says its numbers."""
+
+from __future__ import annotations
+
+import html
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from typing import Final
+
+MINUTE: Final = 60.0
+HOUR: Final = 3600.0
+
+
+def dollars(usd: float | None) -> str:
+    """`"$0.0123"`, or `"unknown"`."""
+    if usd is None:
+        return "unknown (no price for this model)"
+    short = Decimal(f"{usd:.4g}")
+    return f"${usd:,.2f}" if short >= 1 or usd == 0 else f"${short:f}"
+
+
+def duration(seconds: float) -> str:
+    """`"8.1 s"`, `"12.5 min"`, `"3.2 h"`."""
+    if seconds < MINUTE:
+        return f"{seconds:.1f} s"
+    return f"{seconds / MINUTE:.1f} min" if seconds < HOUR else f"{seconds / HOUR:,.1f} h"
+
+
+def counts(by_kind: Mapping[str, int]) -> str:
+    """`"2 timeout, 1 invalid"`, the most frequent first."""
+    return ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items(), key=_by_count) if count)
+
+
+def failure_counts(failed: Mapping[str, int], rows: int) -> str:
+    """`"3 of 10 rows failed: 2 timeout, 1 invalid"`."""
+    return f"{sum(failed.values()):,} of {rows:,} rows failed: {counts(failed)}"
+
+
+def text_table(title: str, lines: Sequence[tuple[str, str]]) -> str:
+    """The title, and one indented line for each pair of name and text."""
+    return "\n".join([title, *(f"  {name:<10}{text}" for name, text in lines)])
+
+
+def html_table(title: str, lines: Sequence[tuple[str, str]]) -> str:
+    """The same for notebooks."""
+    rows = "".join(
+        f"<tr><th style='text-align:left;padding-right:1em'>{html.escape(name)}</th>"
+        f"<td style='text-align:left'>{html.escape(text)}</td></tr>"
+        for name, text in lines
+    )
+    return f"<table><caption style='text-align:left;white-space:nowrap'>{html.escape(title)}</caption>{rows}</table>"
+
+
+def _by_count(item: tuple[str, int]) -> tuple[int, str]:
+    return -item[1], item[0]

@@ -1,0 +1,40 @@
+"""What a plan tells, word for word."""
+
+from __future__ import annotations
+
+import dataclasses
+
+from llmframe.report import PlanReport
+
+PLAN = PlanReport(
+    model="gpt-4o-mini",
+    rows=1000,
+    null_rows=3,
+    failed_rows=1,
+    not_asked=40,
+    requests=700,
+    cached=100,
+    input_tokens=21000,
+    output_tokens=3500,
+    characters_per_token=4.0,
+    usd=0.00525,
+    prompts=([{"role": "user", "content": "a secret cell"}],),
+    schema={"type": "object"},
+)
+
+
+def test_a_plan_says_what_would_be_sent():
+    assert repr(PLAN).splitlines() == [
+        "llmframe plan · gpt-4o-mini · nothing sent",
+        "  rows      1,000 (40 not asked, 3 with a null, 1 that can't be rendered)",
+        "  requests  700 to send, 100 answered already",
+        "  tokens    about 21,000 in, 3,500 out",
+        "  cost      about $0.00525",
+    ]
+    assert "<td style='text-align:left'>about $0.00525</td>" in PLAN._repr_html_()
+    failing = dataclasses.replace(PLAN, problems=("render: KeyError: 'x' in the prompt callable",))
+    assert repr(failing).splitlines()[2] == "  problem   render: KeyError: 'x' in the prompt callable"
+
+
+def test_no_cell_gets_into_any_form_of_a_plan():
+    assert not any("secret" in text for text in (repr(PLAN), PLAN._repr_html_()))
