@@ -1,0 +1,23 @@
+"""The scenarios by name, in the order in which they run."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from effort import Effort
+from figures import Finding
+from fleet import Fleet
+from scenarios import duplicates, faults, latency, limits, memory, outage, overhead, slowing
+
+Scenario = Callable[[Fleet, Effort], Finding]
+
+SCENARIOS: dict[str, Scenario] = {
+    "overhead": overhead.measure,
+    "latency": latency.measure,
+    "duplicates": duplicates.measure,
+    "memory": memory.measure,
+    "limits": limits.measure,
+    "faults": faults.measure,
+    "slowing": slowing.measure,
+    "outage": outage.measure,
+}
