@@ -16,10 +16,21 @@ Mode = Literal["json_schema", "tools", "json", "text"]
 
 @dataclass(frozen=True, slots=True)
 class Dialect:
-    """What a server was found to accept; it may change once a run, by the server's own answer."""
+    """What a server was found to accept; it may change once a run, by the server's own answer.
+
+    Parameters
+    ----------
+    mode
+        How the shape is asked for.
+    max_tokens_name
+        Under which name the cap on output goes out.
+    asks_usage
+        Whether a streamed answer is asked for its usage (`stream_options`), which not every server knows.
+    """
 
     mode: Mode
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
+    asks_usage: bool = False
 
     def with_mode(self, mode: Mode) -> Dialect:
         """The same dialect with another mode."""

@@ -20,6 +20,8 @@ from llmframe.clients.refusals import FOREIGN_LOOP, MODEL_NOT_FOUND
 from llmframe.clients.retry_after import retry_after
 from llmframe.errors import ErrorKind
 
+_ERROR_STATUS = 400
+
 MESSAGE_CHARS = 160
 """Most characters of a server's message that an error quotes."""
 
@@ -180,6 +182,24 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = (), where: 
     if where and is_loopback(where) and any(isinstance(link, ConnectionRefusedError) for link in chain):
         told += "; is the server running?"
     return RequestError(kind, told)
+
+
+def failure_inside(body: dict[str, Any]) -> dict[str, Any] | None:
+    """The error that a gateway sends with status 200, at the top or in the first choice."""
+    choices: Any = body.get("choices")
+    if body.get("object") == "error":  # older vLLM and FastChat
+        return body
+    first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else body
+    error: object = cast("dict[str, object]", first).get("error") if isinstance(first, dict) else None
+    if isinstance(error, str) and error:
+        return {"message": error}
+    return cast("dict[str, Any]", error) if isinstance(error, dict) and error else None
+
+
+def status_inside(error: dict[str, Any]) -> int | None:
+    """The HTTP status that such an error gives as its code."""
+    code = error.get("code")
+    return int(code) if isinstance(code, int | str) and str(code).isdigit() and int(code) >= _ERROR_STATUS else None
 
 
 def clean(text: str, *, secrets: Iterable[str] = ()) -> str:

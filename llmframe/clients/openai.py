@@ -11,9 +11,10 @@ from typing import TYPE_CHECKING, Any, cast
 from llmframe.clients import chat, rate_headers
 from llmframe.clients.base import Dialect, Message, RequestError
 from llmframe.clients.endpoints import identity_of
-from llmframe.clients.faults import from_exception, from_response
+from llmframe.clients.faults import failure_inside, from_exception, from_response, status_inside
 from llmframe.clients.keys import PLACEHOLDER, key_digest
 from llmframe.clients.params import Params
+from llmframe.clients.streaming import Streamed, receive
 from llmframe.clients.transport import HttpAnswer, Prepared, SdkTransport, Transport, is_copyable, open_transport
 from llmframe.core.reply import Reply
 
@@ -141,13 +142,17 @@ class OpenAIClient:
         if self._transport is None:
             raise RequestError("internal", "the client wasn't started")
         shape, prepared = self._prepare(dialect)
+        streaming = self._params.streaming
         try:
-            answer = await self._transport.post(prepared, shape.instructed(messages))
+            if streaming is None:
+                answer = await self._transport.post(prepared, shape.instructed(messages))
+            else:
+                answer = await receive(self._transport, prepared, shape.instructed(messages), silence=streaming.silence)
         except Exception as error:  # noqa: BLE001 - the seam: whatever an SDK or transport raises becomes the row's error
             answer = self._fault(error)
         if isinstance(answer, RequestError):
             raise answer  # outside the except block: the cause holds headers, so no chain may lead to it
-        return self._read(answer)
+        return self._read(answer) if isinstance(answer, HttpAnswer) else self._reply(answer)
 
     def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:
         """The messages that show the model its invalid reply and what was wrong with it, in instructor's words."""
@@ -163,10 +168,15 @@ class OpenAIClient:
         if dialect not in self._prepared:
             shape = chat.shape_of(self._schema, dialect.mode)
             body = {"model": self.model, **self._params.under(dialect.max_tokens_name), **shape.body}
+            if self._params.streaming is not None:
+                options = {"include_usage": True} if dialect.asks_usage else self._params.streaming.options
+                body |= {"stream": True} if options is None else {"stream": True, "stream_options": options}
             self._prepared[dialect] = (shape, Prepared.of(body))
         return self._prepared[dialect]
 
     def _fault(self, error: Exception) -> RequestError:
+        if isinstance(error, RequestError):
+            return error
         return from_exception(error, secrets=self._secrets, where=self.identity)
 
     def _read(self, answer: HttpAnswer) -> Reply:
@@ -185,11 +195,13 @@ class OpenAIClient:
             raise RequestError(
                 "server", f"status {answer.status} with a body that isn't a JSON object ({kind})", status=answer.status
             )
-        body = cast("dict[str, Any]", data)
-        failed = _failure_inside(body)
+        return self._reply(Streamed(answer.status, answer.headers, cast("dict[str, Any]", data)))
+
+    def _reply(self, answer: Streamed) -> Reply:
+        failed = failure_inside(answer.body)
         if failed is not None:
-            raise from_response(_status_inside(failed) or answer.status, failed, answer.headers, secrets=self._secrets)
-        return chat.read_chat(body, limits=rate_headers.read(answer.headers))
+            raise from_response(status_inside(failed) or answer.status, failed, answer.headers, secrets=self._secrets)
+        return chat.read_chat(answer.body, limits=rate_headers.read(answer.headers))
 
     async def _sdk(self) -> Any:
         import openai  # noqa: PLC0415 - a second of import
@@ -211,20 +223,3 @@ class OpenAIClient:
 def _load_sdks() -> None:
     for module in ("openai", "aiohttp", "instructor.processing.response"):
         importlib.import_module(module)
-
-
-def _failure_inside(body: dict[str, Any]) -> dict[str, Any] | None:
-    """The error that a gateway sends with status 200, at the top or in the first choice."""
-    choices: Any = body.get("choices")
-    if body.get("object") == "error":  # older vLLM and FastChat
-        return body
-    first = cast("list[object]", choices)[0] if isinstance(choices, list) and choices else body
-    error: object = cast("dict[str, object]", first).get("error") if isinstance(first, dict) else None
-    if isinstance(error, str) and error:
-        return {"message": error}
-    return cast("dict[str, Any]", error) if isinstance(error, dict) and error else None
-
-
-def _status_inside(error: dict[str, Any]) -> int | None:
-    code = error.get("code")
-    return int(code) if isinstance(code, int | str) and str(code).isdigit() and int(code) >= _ERROR_STATUS else None

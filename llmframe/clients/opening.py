@@ -259,4 +259,5 @@ def _modes(schema: Schema, output_mode: str, auto: tuple[Mode, ...]) -> tuple[Mo
 
 
 def _dialects(modes: tuple[Mode, ...], params: Params) -> tuple[Dialect, ...]:
-    return tuple(Dialect(mode, params.max_tokens_name) for mode in modes)
+    asks_usage = params.streaming is not None and params.streaming.options is None
+    return tuple(Dialect(mode, params.max_tokens_name, asks_usage) for mode in modes)

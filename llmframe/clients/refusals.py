@@ -25,6 +25,7 @@ _REFUSED = frozenset(
 )
 _SHAPE_PARAMS = ("response_format", "tools", "tool_choice", "functions", "output_format", "output_config")
 _SHAPE_CODES = frozenset({"invalid_json_schema", "invalid_function_parameters", "unsupported_response_format"})
+_USAGE_PARAM = "stream_options"  # servers that check nothing but names put it into the message alone
 _TOKEN_NAMES = ("max_tokens", "max_completion_tokens")
 _STEP_STATUS = frozenset({400, 404, 415, 422, 501})
 _NOT_FOUND = 404  # without a word on the form it's the model or the address, for all rows
@@ -64,12 +65,18 @@ def next_dialects(current: Dialect, error: RequestError, all_: tuple[Dialect, ..
     -------
     tuple of Dialect
         Empty when the refusal speaks of the row, the account or another parameter. A refused `max_tokens` gives the
-        same mode with `max_completion_tokens`, and the reverse: a caller leaves out what it has tried already.
+        same mode with `max_completion_tokens`, and the reverse: a caller leaves out what it has tried already. Refused
+        `stream_options` give the same mode without them.
     """
     other = _other_token_name(current, error)
     if other is not None:
         return (other,)
-    return _following(current, all_) if _speaks_of_shape(error) else ()
+    silent = (replace(current, asks_usage=False),) if current.asks_usage else ()
+    if silent and error.kind == "bad_request" and _USAGE_PARAM in f"{error.param} {error.detail}":
+        return silent
+    if not _speaks_of_shape(error):
+        return ()
+    return _following(current, all_) if error.param or error.code else (*silent, *_following(current, all_))
 
 
 def _other_token_name(current: Dialect, error: RequestError) -> Dialect | None:
@@ -100,4 +107,4 @@ def _following(current: Dialect, all_: tuple[Dialect, ...]) -> tuple[Dialect, ..
     if current.mode not in modes:
         return ()
     rest = all_[modes.index(current.mode) + 1 :]
-    return tuple(replace(dialect, max_tokens_name=current.max_tokens_name) for dialect in rest)
+    return tuple(replace(current, mode=dialect.mode) for dialect in rest)

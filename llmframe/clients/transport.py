@@ -14,7 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
-from llmframe.clients.base import Message
+from llmframe.clients.base import Message, RequestError
+from llmframe.clients.faults import from_response
 from llmframe.clients.params import Params
 
 PATH = "/chat/completions"
@@ -26,7 +27,7 @@ MAX_REDIRECTS = 5
 """Hops of one request; servers that add or take a slash need one."""
 
 _SAME_REQUEST = frozenset({307, 308})  # the others make a GET of it
-_LOOP_DETECTED = 508
+_ERROR_STATUS, _LOOP_DETECTED = 400, 508
 _KEEPALIVE_S = 5.0  # as the SDK: servers close idle connections soon after
 # What the SDK makes when no `http_client` was given, and its aiohttp client. An explicit DefaultAsyncHttpx2Client stays
 # the user's: a proxy or certificate given to it would be lost in a copy.
@@ -64,11 +65,37 @@ class HttpAnswer:
     content: bytes
 
 
+class OpenAnswer(Protocol):
+    """An HTTP answer whose body is still on its way."""
+
+    @property
+    def status(self) -> int:
+        """HTTP status."""
+        ...
+
+    @property
+    def headers(self) -> Mapping[str, str]:
+        """Response headers."""
+        ...
+
+    async def chunk(self) -> bytes:
+        """The next bytes of the body, as they come; empty at its end."""
+        ...
+
+    async def close(self) -> None:
+        """Give the connection back after the end of the body, else close it."""
+        ...
+
+
 class Transport(Protocol):
     """One HTTP attempt; raises what its library raises."""
 
     async def post(self, prepared: Prepared, messages: list[Message]) -> HttpAnswer:
-        """Send one request; no retry and no time limit."""
+        """Send one request and read its answer; no retry and no time limit."""
+        ...
+
+    async def open(self, prepared: Prepared, messages: list[Message]) -> OpenAnswer:
+        """Send one request, and leave the body of its answer to be read; no retry and no time limit."""
         ...
 
     async def close(self) -> None:
@@ -82,26 +109,67 @@ class SdkTransport:
     def __init__(self, sdk: Any, params: Params, *, owned: bool) -> None:
         self._sdk = sdk
         self._owned = owned
-        self._options: dict[str, Any] = {}
+        # The user's own client would follow to any host, with the prompt and every key but `Authorization`.
+        self._options: dict[str, Any] = {"follow_redirects": False}
         if params.headers:
             # Not in the options: those are logged at DEBUG with their headers.
             self._sdk = sdk.copy(default_headers=dict(params.headers))
-        if params.query:
-            self._options["params"] = dict(params.query)
+        self._query = {"params": dict(params.query)} if params.query else {}
 
     async def post(self, prepared: Prepared, messages: list[Message]) -> HttpAnswer:
-        """Send one request."""
-        import httpx2  # noqa: PLC0415 - comes with the SDK
-
-        answer = await self._sdk.post(
-            PATH, cast_to=httpx2.Response, body={**prepared.body, "messages": messages}, options=self._options
-        )
+        """Send one request and read its answer."""
+        answer = await self._send(prepared, messages, {})
         return HttpAnswer(answer.status_code, answer.headers, answer.content)
+
+    async def open(self, prepared: Prepared, messages: list[Message]) -> OpenAnswer:
+        """Send one request."""
+        import openai  # noqa: PLC0415 - a second of import
+
+        return _SdkAnswer(await self._send(prepared, messages, {"stream": True, "stream_cls": openai.AsyncStream}))
+
+    async def _send(self, prepared: Prepared, messages: list[Message], form: dict[str, Any]) -> Any:
+        import httpx2  # noqa: PLC0415 - comes with the SDK
+        import openai  # noqa: PLC0415 - a second of import
+
+        body = {**prepared.body, "messages": messages}
+        origin, url, options = "", PATH, {**self._options, **self._query}
+        for _ in range(MAX_REDIRECTS):
+            try:
+                return await self._sdk.post(url, cast_to=httpx2.Response, body=body, options=options, **form)
+            except openai.APIStatusError as error:
+                if error.status_code >= _ERROR_STATUS:
+                    raise
+                answer = error.response
+            here = str(answer.request.url)
+            origin = origin or here
+            target = moved(answer.status_code, answer.headers, here=here, origin=origin)
+            if target is None:
+                return answer
+            url, options = target, self._options
+        raise _endless()
 
     async def close(self) -> None:
         """Close the SDK's client unless it is the user's."""
         if self._owned:
             await self._sdk.close()
+
+
+class _SdkAnswer:
+    """httpx's response, asked with `stream=True`."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+        self._chunks: Any = answer.aiter_bytes()
+        self.status: int = answer.status_code
+        self.headers: Mapping[str, str] = answer.headers
+
+    async def chunk(self) -> bytes:
+        """The next bytes."""
+        return await anext(self._chunks, b"")
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        await self._answer.aclose()
 
 
 class SessionTransport:
@@ -124,29 +192,62 @@ class SessionTransport:
         )
 
     async def post(self, prepared: Prepared, messages: list[Message]) -> HttpAnswer:
+        """Send one request and read its answer."""
+        answer = await self._send(prepared, messages)
+        return HttpAnswer(answer.status, answer.headers, await answer.read())
+
+    async def open(self, prepared: Prepared, messages: list[Message]) -> OpenAnswer:
         """Send one request."""
+        return _SessionAnswer(await self._send(prepared, messages))
+
+    async def _send(self, prepared: Prepared, messages: list[Message]) -> Any:
         data = prepared.head + json.dumps(messages, ensure_ascii=False).encode() + b"}"
         url = self.url
         for _ in range(MAX_REDIRECTS):
-            async with self._session.post(url, data=data, headers=self.headers, allow_redirects=False) as answer:
-                moved = self._moved(url, answer)
-                if moved is None:
-                    return HttpAnswer(answer.status, answer.headers, await answer.read())
-                url = moved
-        return HttpAnswer(_LOOP_DETECTED, {}, b'{"error": {"message": "the server redirects without end"}}')
-
-    def _moved(self, url: str, answer: Any) -> str | None:
-        """Where the same request goes on: only on the same server, for it has keys in its headers and a prompt."""
-        if answer.status not in _SAME_REQUEST or "location" not in answer.headers:
-            return None
-        target = urljoin(url, answer.headers["location"])
-        here, there = urlsplit(self.url), urlsplit(target)
-        upgraded = (here.scheme, there.scheme) == ("http", "https") and here.hostname == there.hostname
-        return target if (here.scheme, here.netloc) == (there.scheme, there.netloc) or upgraded else None
+            answer = await self._session.post(url, data=data, headers=self.headers, allow_redirects=False)
+            if answer.status not in _SAME_REQUEST:
+                return answer
+            target = moved(answer.status, answer.headers, here=url, origin=self.url)
+            if target is None:
+                return answer
+            answer.release()
+            url = target
+        raise _endless()
 
     async def close(self) -> None:
         """Close the session."""
         await self._session.close()
+
+
+class _SessionAnswer:
+    """aiohttp's response."""
+
+    def __init__(self, answer: Any) -> None:
+        self._answer = answer
+        self.status: int = answer.status
+        self.headers: Mapping[str, str] = answer.headers
+
+    async def chunk(self) -> bytes:
+        """The next bytes."""
+        return await self._answer.content.readany()
+
+    async def close(self) -> None:
+        """Let go of the connection."""
+        self._answer.close()
+
+
+def moved(status: int, headers: Mapping[str, str], *, here: str, origin: str) -> str | None:
+    """Where the same request goes on after a redirect: only on the server of `origin`, for keys and prompt go along."""
+    if status not in _SAME_REQUEST or "location" not in headers:
+        return None
+    target = urljoin(here, headers["location"])
+    first, there = urlsplit(origin), urlsplit(target)
+    upgraded = (first.scheme, there.scheme) == ("http", "https") and first.hostname == there.hostname
+    return target if (first.scheme, first.netloc) == (there.scheme, there.netloc) or upgraded else None
+
+
+def _endless() -> RequestError:
+    return from_response(_LOOP_DETECTED, {"message": "the server redirects without end"})
 
 
 def is_copyable(sdk: Any) -> bool:

@@ -98,13 +98,23 @@ class Negotiation:
             words.append(f"asked by {dialect.mode} instead of {used.mode}")
         if dialect.max_tokens_name != used.max_tokens_name:
             words.append(f"sent {dialect.max_tokens_name} instead of {used.max_tokens_name}")
+        if dialect.asks_usage != used.asks_usage:
+            words.append("sent no stream_options (usage is unknown)")
         self._note(f"{' and '.join(words)}, because the server refused ({_word(error)})")
 
 
 def _named(tried: list[Dialect], used: Dialect) -> str:
     """What was another in each of the dialects, `"tools and json"`."""
-    words = [dialect.max_tokens_name if dialect.mode == used.mode else dialect.mode for dialect in tried]
+    words = [_difference(dialect, used) for dialect in tried]
     return " and ".join(dict.fromkeys(words))
+
+
+def _difference(dialect: Dialect, used: Dialect) -> str:
+    if dialect.mode != used.mode:
+        return dialect.mode
+    if dialect.max_tokens_name != used.max_tokens_name:
+        return dialect.max_tokens_name
+    return "no stream_options"
 
 
 def _word(error: RequestError) -> str:

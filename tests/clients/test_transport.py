@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
+from collections.abc import AsyncIterator
 from typing import Any
 
 import httpx2
@@ -11,12 +13,14 @@ import openai
 import pytest
 from aiohttp import ServerDisconnectedError, web
 
+from llmframe.clients.base import RequestError
 from llmframe.clients.params import Params, read_params
 from llmframe.clients.transport import (
     MAX_REDIRECTS,
     Prepared,
     SdkTransport,
     SessionTransport,
+    Transport,
     copy_here,
     is_copyable,
     open_transport,
@@ -141,6 +145,23 @@ async def test_only_the_sdks_own_transport_is_copied():
         await mine.aclose()
 
 
+@contextlib.asynccontextmanager
+async def sending(kind: str, base_url: str) -> AsyncIterator[Transport]:
+    """The session, the SDK on connections of our making, the SDK on the user's client, which follows redirects."""
+    async with httpx2.AsyncClient(follow_redirects=True, timeout=None) as http:
+        own = {"http_client": http} if kind == "own" else {}
+        sdk = openai.AsyncOpenAI(
+            base_url=base_url, api_key="k", max_retries=0, default_headers={"api-key": "sk-SECRET"}, **own
+        )
+        if kind == "session":
+            transport: Transport = await open_transport(sdk, Params(), model="m")
+        else:
+            transport = SdkTransport(sdk if own else copy_here(sdk), Params(), owned=not own)
+        assert isinstance(transport, SessionTransport) == (kind == "session")
+        yield transport
+        await transport.close()
+
+
 class Mover:
     """A server that answers every path but `/there` with a redirect to `target`, and remembers what it got."""
 
@@ -166,26 +187,54 @@ class Mover:
 
 @pytest.mark.parametrize(
     ("status", "target", "answered", "requests"),
-    [(308, "/there", 200, 2), (307, "/round", 508, MAX_REDIRECTS), (302, "/there", 302, 1), (301, "/there", 301, 1)],
+    [(308, "/there", 200, 2), (307, "/there", 200, 2), (302, "/there", 302, 1), (301, "/there", 301, 1)],
 )
+@pytest.mark.parametrize("kind", ["session", "sdk", "own"])
 async def test_a_redirect_is_followed_where_it_keeps_the_request(
-    status: int, target: str, answered: int, requests: int
+    kind: str, status: int, target: str, answered: int, requests: int
 ):
     mover = Mover(status, target)
-    session = SessionTransport(f"{await mover.start()}/here", {"api-key": "sk-SECRET"})
-    answer = await session.post(Prepared.of(BODY), MESSAGES)
-    await session.close()
+    async with sending(kind, await mover.start()) as transport:
+        answer = await transport.post(Prepared.of(BODY), MESSAGES)
+        opened = await transport.open(Prepared.of(BODY), MESSAGES)
+        await opened.close()
     await mover.runner.cleanup()
-    assert (answer.status, len(mover.seen)) == (answered, requests)
+    assert (answer.status, opened.status, len(mover.seen)) == (answered, answered, 2 * requests)
     assert all(request.headers["api-key"] == "sk-SECRET" for request in mover.seen)
 
 
-async def test_no_key_and_no_prompt_follows_a_redirect_to_another_server():
+@pytest.mark.parametrize("kind", ["session", "sdk", "own"])
+async def test_a_redirect_without_end_is_given_up(kind: str):
+    mover = Mover(307, "/round")
+    async with sending(kind, await mover.start()) as transport:
+        with pytest.raises(RequestError, match="not_found: RedirectError 508: the server redirects without end"):
+            await transport.post(Prepared.of(BODY), MESSAGES)
+    await mover.runner.cleanup()
+    assert len(mover.seen) == MAX_REDIRECTS
+
+
+@pytest.mark.parametrize("kind", ["session", "sdk", "own"])
+async def test_no_key_and_no_prompt_follows_a_redirect_to_another_server(kind: str):
     other = Mover()
     mover = Mover(307, f"{await other.start()}/there")
-    session = SessionTransport(f"{await mover.start()}/here", {"api-key": "sk-SECRET", "x-team": "blue"})
-    answer = await session.post(Prepared.of(BODY), MESSAGES)
-    await session.close()
+    async with sending(kind, await mover.start()) as transport:
+        answer = await transport.post(Prepared.of(BODY), MESSAGES)
+        opened = await transport.open(Prepared.of(BODY), MESSAGES)
+        await opened.close()
     for server in (mover, other):
         await server.runner.cleanup()
-    assert (answer.status, other.seen) == (307, [])
+    assert (answer.status, opened.status, other.seen) == (307, 307, [])
+
+
+@pytest.mark.parametrize("kind", ["session", "sdk", "own"])
+async def test_an_open_answer_is_read_as_it_comes_to_its_end(kind: str):
+    with Provider() as provider:
+        async with sending(kind, provider.base_url) as transport:
+            answer = await transport.open(Prepared.of(BODY), MESSAGES)
+            body = b""
+            while data := await answer.chunk():
+                body += data
+            await answer.close()
+            whole = await transport.post(Prepared.of(BODY), MESSAGES)
+    assert (answer.status, answer.headers["content-type"]) == (200, "application/json")
+    assert json.loads(body)["choices"] == json.loads(whole.content)["choices"]
