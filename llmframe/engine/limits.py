@@ -192,19 +192,31 @@ class Gate:
         now = self._clock()
         before = self._cooldown.closed_until
         if self._cooldown.limited(retry_after, generation=ticket.generation, now=now):
-            if not _of_tokens(limits):
+            if self._concerns_requests(limits):
                 self._pace.limited()
+            else:
+                self._tokens.empty(now)
+            if self._pace.rate is not None or self._tokens.limited:  # which keep those who waited from a stampede
+                self._cooldown.ramp = max(1, self._concurrency.limit // 2)
             for flow in self._flows:
                 if flow.cooled is not None:
                     flow.cooled(max(0.0, self._cooldown.closed_until - max(before, now)))
-        reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at)
-        if reason is not None:
-            self._tell(reason)
+        if not self._pace.told and not self._tokens.limited:  # else it says nothing of how many may be in flight
+            reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at)
+            if reason is not None:
+                self._tell(reason)
+
+    def _concerns_requests(self, limits: RateLimits | None) -> bool:
+        """Whether a 429 is about the number of requests: by its headers, else unless tokens are what is limited."""
+        requests = None if limits is None else limits.requests
+        if requests is not None and requests.remaining is not None:
+            return requests.remaining < 1
+        return not self._tokens.limited
 
     def _observe(self, ticket: Ticket, limits: RateLimits, now: float) -> None:
         if (requests := limits.requests) is not None:
             since = self._started - ticket.number
-            self._pace.observed(limit=requests.limit, remaining=requests.remaining, since=since)
+            self._pace.observed(limit=requests.limit, remaining=requests.remaining, since=since, sent_at=ticket.sent_at)
         told: dict[Dimension, Allowance | None] = {
             "total": limits.tokens,
             "input": limits.input_tokens,
@@ -217,7 +229,9 @@ class Gate:
                 self._server_tokens[dimension] = allowance.limit
                 self._set_tokens()
             if allowance.remaining is not None and ticket.reservation is not None:
-                self._tokens.observed(dimension, allowance.remaining, ticket.reservation, now)
+                self._tokens.observed(
+                    dimension, allowance.remaining, ticket.reservation, sent_at=ticket.sent_at, now=now
+                )
 
     def _set_tokens(self) -> None:
         now = self._clock()
@@ -337,12 +351,6 @@ class Gate:
         for flow in self._flows:
             if flow.moved is not None:
                 flow.moved(now, self._concurrency.limit, reason)
-
-
-def _of_tokens(limits: RateLimits | None) -> bool:
-    """Whether a 429's headers say that requests are left: it's about tokens then."""
-    requests = None if limits is None else limits.requests
-    return requests is not None and requests.remaining is not None and requests.remaining >= 1
 
 
 def _tripled(cost: Cost) -> Cost:

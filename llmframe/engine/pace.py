@@ -44,6 +44,11 @@ class Pace:
         self._closed_until = 0.0
         self.rate: float | None = None
 
+    @property
+    def told(self) -> bool:
+        """Whether a caller or the server has stated a rate."""
+        return bool(self._stated) or self._server is not None
+
     def join(self, per_minute: float | None) -> None:
         """A call with this rate begins; the lowest of all running calls holds."""
         if per_minute is not None:
@@ -57,17 +62,18 @@ class Pace:
             self._stated += Counter()
             self._renew()
 
-    def observed(self, *, limit: float | None, remaining: float | None, since: int) -> None:
-        """The server says what it allows a minute, and what is left of it after a request that `since` others followed.
+    def observed(self, *, limit: float | None, remaining: float | None, since: int, sent_at: float) -> None:
+        """The server says what it allows a minute, and what was left of it when a request came, sent at `sent_at`.
 
-        A word of the server only ever lowers what may go.
+        A word of the server only ever lowers what may go. It hadn't seen the `since` requests that were sent after that
+        one, and counts them, as we do what has been refilled since.
         """
         if limit:
             self._server = limit / 60
             self._renew()
         rate = self.rate
         if remaining is not None and rate is not None and remaining - since < 1:
-            self._closed_until = max(self._closed_until, self._clock() + (1 - remaining + since) / rate)
+            self._closed_until = max(self._closed_until, sent_at + (1 - remaining + since) / rate)
 
     def answered(self, sent_at: float) -> None:
         """The server took a request that was sent then."""

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from llmframe.core.outcome import Usage
 from llmframe.errors import UsageError
 
-BURST_SECONDS: Final = 2.0
+BURST_SECONDS: Final = 1.0
 """Seconds of the rate that a bucket holds: a minute's worth would let twice the rate pass in the first minute."""
 
 SLACK_SECONDS: Final = 1e-6
@@ -37,12 +37,13 @@ class Cost:
 class Reservation:
     """Tokens set aside for one request.
 
-    `cost` is what is charged for it, `granted` what all reservations up to this one came to, and `is_open` turns
-    false when it is settled or cancelled.
+    `cost` is what is charged for it, `granted` what all reservations up to this one came to, `taken_from` the limits
+    of that moment (one that is set later owes it nothing); `is_open` turns false when it is settled or cancelled.
     """
 
     cost: Cost
     granted: Cost
+    taken_from: tuple[tuple[Dimension, TokenBucket], ...] = ()
     is_open: bool = True
 
 
@@ -156,9 +157,10 @@ class TokenBuckets:
     def reserve(self, cost: Cost, now: float) -> Reservation:
         """Set `cost` aside, whatever the levels are: whoever asks has seen `wait` say 0."""
         self._granted = Cost(self._granted.input + cost.input, self._granted.output + cost.output)
-        for dimension, bucket in self._buckets.items():
+        taken_from = tuple(self._buckets.items())
+        for dimension, bucket in taken_from:
             bucket.take(cost.of(dimension), now)
-        return Reservation(cost, self._granted)
+        return Reservation(cost, self._granted, taken_from)
 
     def settle(self, reservation: Reservation, usage: Usage | None, now: float) -> None:
         """Charge what the provider counted; where it didn't say, the estimate stays charged."""
@@ -177,24 +179,37 @@ class TokenBuckets:
         """Give everything back: the request was never sent."""
         self._close(reservation, Cost(0, 0), now)
 
-    def observed(self, dimension: Dimension, remaining: float, reservation: Reservation, now: float) -> None:
+    @property
+    def limited(self) -> bool:
+        """Whether there is any limit."""
+        return bool(self._buckets)
+
+    def empty(self, now: float) -> None:
+        """Believe a server that refuses: nothing is left."""
+        for bucket in self._buckets.values():
+            bucket.lower(0.0, now)
+
+    def observed(
+        self, dimension: Dimension, remaining: float, reservation: Reservation, *, sent_at: float, now: float
+    ) -> None:
         """Believe a server that says, in its reply to `reservation`, that fewer tokens are left than we think.
 
         Notes
         -----
         The server hadn't seen the requests that were reserved after this one, so they are subtracted, by their
-        estimates: a limit is lowered rather too far than not enough, refilling makes up for it.
+        estimates; what has been refilled since it was sent is added, because limits are checked when a request comes:
+        without that every reply would cost its own latency times the rate.
         """
         bucket = self._buckets.get(dimension)
         if bucket is not None:
             since = self._granted.of(dimension) - reservation.granted.of(dimension)
-            bucket.lower(remaining - since, now)
+            bucket.lower(remaining - since + (now - sent_at) * bucket.rate, now)
 
     def _close(self, reservation: Reservation, actual: Cost, now: float) -> None:
         if not reservation.is_open:
             return
         reservation.is_open = False
-        for dimension, bucket in self._buckets.items():
+        for dimension, bucket in reservation.taken_from:
             bucket.settle(reservation.cost.of(dimension), actual.of(dimension), now)
         reservation.cost = actual
 
