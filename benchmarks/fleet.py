@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from job import Job
 
@@ -21,7 +21,7 @@ Told = dict[str, Any]
 
 
 class Server:
-    """`server` (fast, one kind of answer) or `provider` (llmframe's own, with limits and faults), until the block ends."""
+    """The script `server` (fast, one kind of answer) or `provider` (limits and faults) in a process of its own."""
 
     def __init__(self, script: str, **options: object) -> None:
         command = [sys.executable, str(HERE / f"{script}.py"), json.dumps(options)]
@@ -68,7 +68,7 @@ class Fleet:
         self._stack = ExitStack()
         self._practice: Server | None = None
 
-    def __enter__(self) -> Fleet:
+    def __enter__(self) -> Self:
         self._practice = self._stack.enter_context(serving("server"))
         return self
 

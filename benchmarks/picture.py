@@ -1,6 +1,6 @@
 """The picture of a run: CPU a row by library, requests over time under a limit, and the server that slows down.
 
-    python benchmarks/picture.py benchmarks/results/full.json docs/benchmarks.png
+python benchmarks/picture.py benchmarks/results/full.json docs/benchmarks.png
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import matplotlib as mpl
 
 mpl.use("Agg")
 
-import matplotlib.pyplot as plt  # noqa: E402 - the backend is chosen first: no screen is needed
+import matplotlib.pyplot as plt
 
 OURS, OTHERS, REFUSED, IDEAL = "#2166ac", "#9a9a9a", "#c0392b", "#444444"
 COLOURS = {"limits told": "#2166ac", "limits headers": "#1b9e77", "limits 429s": "#d95f02"}

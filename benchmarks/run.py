@@ -104,8 +104,10 @@ def changes(record: dict[str, Any], old: dict[str, Any] | None) -> dict[str, str
     }
 
 
-def drawn(source: Path, target: Path) -> str:
+def drawn(record: dict[str, Any], source: Path, target: Path) -> str:
     """Draw with the Python that has matplotlib; says so when none has."""
+    if not record["curves"]:
+        return "no picture: these scenarios have no curve"
     here = importlib.util.find_spec("matplotlib") is not None
     if not here and not PEERS.exists():
         return "no picture: matplotlib isn't installed, `make bench` does it"
@@ -121,7 +123,7 @@ def publish(record: dict[str, Any], source: Path) -> None:
     _, after = rest.split(TABLE_END)
     body = f"{TABLE_START}\n\n{table.markdown(record)}\n\n{noise(record)}\n\n{TABLE_END}"
     page.write_text(before + body + after, encoding="utf-8")
-    print(drawn(source, DOCS / "benchmarks.png"))
+    print(drawn(record, source, DOCS / "benchmarks.png"))
 
 
 def noise(record: dict[str, Any]) -> str:
@@ -147,7 +149,7 @@ def main() -> None:
     said.results.mkdir(parents=True, exist_ok=True)
     record = merged(record, json.loads(path.read_text(encoding="utf-8")) if path.exists() else None)
     path.write_text(json.dumps(record, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    print(drawn(path, path.with_suffix(".png")))
+    print(drawn(record, path, path.with_suffix(".png")))
     if said.publish:
         publish(record, path)
 

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from effort import Effort
 from figures import Finding
 from fleet import Fleet
+
 from scenarios import duplicates, faults, latency, limits, memory, outage, overhead, slowing
 
 Scenario = Callable[[Fleet, Effort], Finding]

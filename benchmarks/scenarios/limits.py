@@ -36,9 +36,7 @@ def limits(effort: Effort) -> list[Limit]:
     asked = Job(side="polars", rows=rows)
     slow = {"latency": 0.2, "requests_per_minute": SLOW}
     told = {"requests_per_minute": SLOW}
-    mixed = Job(
-        side="polars", rows=effort.rows(200), tokens=(20, 4000, GIANT), options={"tokens_per_minute": TOKENS}
-    )
+    mixed = Job(side="polars", rows=effort.rows(200), tokens=(20, 4000, GIANT), options={"tokens_per_minute": TOKENS})
     return [
         Limit(
             name="limits told",
@@ -88,7 +86,7 @@ def limits(effort: Effort) -> list[Limit]:
 
 
 def measure(fleet: Fleet, effort: Effort) -> Finding:
-    """The slow ones of a round run side by side, as they mostly wait; 1,000 requests a second have the machine alone."""
+    """The slow ones of a round run side by side, as they mostly wait; 1,000 a second have the machine alone."""
     slow = limits(effort)
     fast = Limit(
         name="limits 60,000",
@@ -135,7 +133,7 @@ def lines(limit: Limit) -> list[Figure]:
         ),
         Figure(
             name=f"{limit.name} lost",
-            what=f"{limit.what}: rows lost",
+            what=f"{limit.what}: rows lost{', the giant included' if limit.job.tokens else ''}",
             rounds=lost,
             target=0,
             of="worst",

@@ -1,4 +1,4 @@
-"""A million rows of 2 kB with 100,000 distinct texts: memory above the frame, and how soon the first request goes out."""
+"""A million rows of 2 kB with 100,000 distinct texts: memory above the frame, and how soon a request goes out."""
 
 from __future__ import annotations
 
@@ -32,7 +32,5 @@ def of_library(side: str, runs: list[Told], rows: int) -> list[Figure]:
         Figure(
             name=f"memory {side}", what=f"peak above the frame, {what}", rounds=memory, target=250, unit="MB", note=note
         ),
-        Figure(
-            name=f"memory {side} first", what=f"first request, {what}", rounds=first, target=1, unit="s", note=note
-        ),
+        Figure(name=f"memory {side} first", what=f"first request, {what}", rounds=first, target=1, unit="s", note=note),
     ]

@@ -1,4 +1,4 @@
-"""5,000 distinct rows and no latency: CPU a row beside the transport's floor, the SDK's, the usual pattern and a peer."""
+"""5,000 distinct rows, no latency: CPU a row beside the transport's floor, the SDK's, the usual pattern, a peer."""
 
 from __future__ import annotations
 

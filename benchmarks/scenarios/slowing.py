@@ -1,4 +1,4 @@
-"""A server that answers everybody later past 40 requests in flight, and never says 429: what the adaptive limit is for."""
+"""A server that answers everybody later past 40 requests in flight and never says 429."""
 
 from __future__ import annotations
 
