@@ -24,10 +24,10 @@ class Price:
         The model's name as it is sent.
     """
 
-    __slots__ = ("_model", "_provider", "_rates", "known")
+    __slots__ = ("_model", "_rates", "known", "provider")
 
     def __init__(self, provider: str | None, model: str) -> None:
-        self._provider, self._model = provider, model
+        self.provider, self._model = provider, model
         self._rates = _rates(provider, model)
         self.known: bool = provider == EMBEDDED or self._rates is not None
 
@@ -35,12 +35,12 @@ class Price:
         """Dollars for `usage`; the cached part of the input at its own rate."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
-        if self._provider == EMBEDDED:
+        if self.provider == EMBEDDED:
             return 0.0
         if self._rates is None:
             return None
         if not self._rates:
-            price = _calculated(self._provider, self._model, usage)
+            price = _calculated(self.provider, self._model, usage)
             return None if price is None else float(price)
         into, out, cached = self._rates
         hits = usage.cached_tokens or 0

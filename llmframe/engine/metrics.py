@@ -7,10 +7,12 @@ from collections.abc import Sequence
 
 from llmframe.core.histogram import Histogram
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
+from llmframe.core.outlook import Left, Outlook
 from llmframe.core.plan import NOT_ASKED, Plan
-from llmframe.core.outlook import Outlook
 from llmframe.core.prices import Price
-from llmframe.core.timeline import LimitHistory, LimitMove, Timeline
+from llmframe.core.series import LimitMove
+from llmframe.engine.telemetry import observer
+from llmframe.engine.timeline import LimitHistory, Timeline
 from llmframe.report import RunReport, RunState
 
 
@@ -47,6 +49,7 @@ class Metrics:
         self.outlook = Outlook()
         self._timeline: Timeline | None = None
         self._limits = LimitHistory()
+        self._telemetry = observer(model=model, provider=price.provider)
 
     def begun(self, now: float) -> None:
         """The run begins; without this it does with the first request."""
@@ -57,15 +60,17 @@ class Metrics:
         """A request goes out after `waited` seconds in the queue: from when it could have gone to its turn."""
         self.requests += 1
         self.in_flight = level = self.in_flight + 1
-        if level > self.in_flight_peak:
+        if level > self.in_flight_peak:  # noqa: PLR1730 - for every request: `max` takes three times as long
             self.in_flight_peak = level
         self.waits.add(waited)
         timeline = self._timeline or self._line(now)
         bucket = timeline.at(now)
         timeline.level = level
         timeline.sent[bucket] += 1
-        if level > timeline.in_flight[bucket]:
+        if level > timeline.in_flight[bucket]:  # noqa: PLR1730 - as above
             timeline.in_flight[bucket] = level
+        if self._telemetry is not None:
+            self._telemetry.request()
 
     def ended(self, now: float, *, seconds: float, kind: str | None = None, tokens: int | None = None) -> None:
         """A request has ended after `seconds` on its way.
@@ -91,10 +96,14 @@ class Metrics:
             timeline.rate_limited[bucket] += 1
         elif kind != "cancelled":
             timeline.faults[bucket] += 1
+        if self._telemetry is not None:
+            self._telemetry.ended(seconds=seconds, kind=kind, tokens=tokens)
 
     def retried(self, kind: str) -> None:
         """Another attempt was decided after a fault of this kind; `retries` counts it when it goes out."""
         self.retries_by_kind[kind] += 1
+        if self._telemetry is not None:
+            self._telemetry.retried(kind)
 
     def limit_moved(self, now: float, limit: int, reason: str) -> None:
         """The limit of requests in flight is `limit` from now on: `"start"`, `"slow start"`, `"gradient"`, `"429"`."""
@@ -126,15 +135,13 @@ class Metrics:
         """A distinct request of so many characters has its outcome."""
         self.outlook.settled(characters)
 
-    def _line(self, now: float) -> Timeline:
-        self._timeline = timeline = Timeline(now)
-        return timeline
-
     def book(self, usage: Usage) -> float | None:
         """Count one reply's tokens; returns its dollars, `None` when unknown."""
         if usage.input_tokens is None or usage.output_tokens is None:
             self.unknown_usage += 1
         self.usage += usage
+        if self._telemetry is not None:
+            self._telemetry.booked(usage)
         usd = self.price.usd(usage)
         self.usd += usd or 0.0
         return usd
@@ -159,9 +166,18 @@ class Metrics:
             if isinstance(failure, Failure):
                 self.failed[failure.kind] += 1
 
+    def run_ended(self, report: RunReport) -> None:
+        """Nothing of the run goes on any more: whoever listens is told what `report` counts."""
+        if self._telemetry is not None:
+            self._telemetry.run_ended(report)
+
     def report(self, *, seconds: float, state: RunState, frame: object = None) -> RunReport:
-        """The numbers as they stand."""
+        """The numbers as they stand, `seconds` after the run began."""
         p50, p95, p99 = self.latencies.quantiles((0.5, 0.95, 0.99))
+        wait_p50, wait_p95, wait_p99 = self.waits.quantiles((0.5, 0.95, 0.99))
+        timeline = self._timeline or Timeline(0.0)
+        now = timeline.origin + seconds
+        running = state == "running"
         return RunReport(
             model=self.model,
             rows=self.rows,
@@ -173,6 +189,12 @@ class Metrics:
             requests=self.requests,
             retries=self.retries,
             reasks=self.reasks,
+            retries_by_kind=dict(self.retries_by_kind),
+            rate_limited=self.rate_limited,
+            cooldown_seconds=self.cooldown_seconds,
+            pause_seconds=self.pause_seconds,
+            hedges=self.hedges,
+            hedges_won=self.hedges_won,
             input_tokens=self.usage.input_tokens or 0,
             output_tokens=self.usage.output_tokens or 0,
             cached_tokens=self.usage.cached_tokens or 0,
@@ -182,8 +204,55 @@ class Metrics:
             p50=p50,
             p95=p95,
             p99=p99,
+            wait_p50=wait_p50,
+            wait_p95=wait_p95,
+            wait_p99=wait_p99,
+            in_flight=self.in_flight,
+            in_flight_peak=self.in_flight_peak,
+            limit=timeline.bound or None,
+            limits=self._limits.moves(),
+            eta_seconds=self.eta_seconds(now) if running else None,
+            projected_usd=self.projected_usd() if running else None,
             output_mode=self.output_mode,
             notes=tuple(dict.fromkeys(self.notes)),  # each part of a run may have found the same
             state=state,
+            timeline=timeline.series(now),
             frame=frame,
         )
+
+    def requests_per_second(self, now: float) -> float:
+        """Answered requests a second, of the last 30 s."""
+        return self._timeline.recent(now).answered_per_second if self._timeline else 0.0
+
+    def eta_seconds(self, now: float) -> float | None:
+        """Seconds that the rest of the run takes at the tokens a second of the last 30 s; `None` when unknown.
+
+        Where the server tells no tokens, requests are counted in their place.
+        """
+        left = self._left()
+        if left is None or self._timeline is None:
+            return None
+        recent = self._timeline.recent(now)
+        if left.tokens and recent.tokens_per_second:
+            return left.tokens / recent.tokens_per_second
+        return left.requests / recent.answered_per_second if recent.answered_per_second else None
+
+    def projected_usd(self) -> float | None:
+        """Dollars in the end, when what is left costs as much a token as what was done; `None` when unknown."""
+        left = self._left()
+        if left is None or not self.price.known:
+            return None
+        tokens = (self.usage.input_tokens or 0) + (self.usage.output_tokens or 0)
+        return self.usd * (1 + (left.tokens / tokens if tokens else left.requests / left.asked))
+
+    def _left(self) -> Left | None:
+        return self.outlook.left(
+            rows=self.expected_rows,
+            kept=self.cached_live,
+            input_tokens=self.usage.input_tokens or 0,
+            output_tokens=self.usage.output_tokens or 0,
+        )
+
+    def _line(self, now: float) -> Timeline:
+        self._timeline = timeline = Timeline(now)
+        return timeline

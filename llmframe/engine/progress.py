@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 ProgressOption = bool | Callable[["Progress"], None] | None
@@ -25,6 +25,10 @@ class Progress:
         Requests being answered now.
     usd
         Dollars so far, `None` when the model has no known price.
+    rate
+        Answered requests a second, of the last 30 s.
+    eta_seconds
+        Seconds that are left, by the tokens that are; `None` when unknown.
     """
 
     rows: int | None
@@ -33,6 +37,9 @@ class Progress:
     failed: int
     in_flight: int
     usd: float | None
+    # time alone changes these two: no news
+    rate: float = field(default=0.0, compare=False)
+    eta_seconds: float | None = field(default=None, compare=False)
 
 
 class Bar:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from llmframe.core.timeline import LimitMove, Series
+from llmframe.core.series import LimitMove, Series
 from llmframe.errors import MissingExtraError
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
-from llmframe.core.timeline import SLOW_START, LimitMove, Series
+from llmframe.core.series import SLOW_START, LimitMove, Series
 from llmframe.report.wording import counts, dollars, duration, html_table, text_table
 
 if TYPE_CHECKING:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import io
 import subprocess
 import sys
@@ -103,6 +104,17 @@ def test_news_after_the_end_go_on_from_there_in_a_bar_of_their_own(stderr: Calla
     assert second.count("\n") == 1
     assert "llm: 4row" in second
     assert "llm: 6row" in second
+
+
+def test_a_rate_that_changes_with_time_alone_is_no_news(stderr: Callable[..., Stream]):
+    stream = stderr(terminal=True)
+    show, close = listener(True)
+    assert show is not None
+    show(at(4))
+    first = stream.getvalue()
+    show(dataclasses.replace(at(4), rate=3.0, eta_seconds=2.0))
+    assert stream.getvalue() == first
+    close(at(4))
 
 
 def test_a_bar_that_never_showed_anything_closes_without_a_trace(stderr: Callable[..., Stream]):

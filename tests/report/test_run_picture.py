@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmframe.core.timeline import LimitMove, Series
+from llmframe.core.series import LimitMove, Series
 from llmframe.report.run_picture import BARS, draw, steps
 
 RUN = Series(

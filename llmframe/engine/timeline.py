@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import threading
 from dataclasses import dataclass, field
 from typing import Final
+
+from llmframe.core.series import SLOW_START, LimitMove, Series
 
 MOST_BUCKETS: Final = 600
 """Buckets, after which neighbours are merged."""
@@ -16,59 +19,6 @@ RECENT: Final = 30.0
 
 MOST_MOVES: Final = 200
 """Moves of the limit that are remembered."""
-
-SLOW_START: Final = "slow start"
-"""The reason of the moves that double the limit until the first sign of congestion: told as one move."""
-
-
-@dataclass(frozen=True, slots=True)
-class LimitMove:
-    """The limit of requests in flight became `limit`, `seconds` after the run's start, because of `reason`."""
-
-    seconds: float
-    limit: int
-    reason: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Series:
-    """What happened in each bucket of a run's time; all tuples are equally long.
-
-    Attributes
-    ----------
-    width
-        Seconds of a bucket; the first one begins with the run.
-    sent, answered, tokens
-        Requests that went out, that came back with an answer, and the tokens (in and out) of those.
-    rate_limited, faults
-        Requests that ended with a 429, and with any other fault.
-    in_flight
-        The most requests in flight at one time in the bucket.
-    limit
-        The limit of requests in flight at the bucket's end; 0 where none was told.
-    """
-
-    width: float = FIRST_WIDTH
-    sent: tuple[int, ...] = ()
-    answered: tuple[int, ...] = ()
-    tokens: tuple[int, ...] = ()
-    rate_limited: tuple[int, ...] = ()
-    faults: tuple[int, ...] = ()
-    in_flight: tuple[int, ...] = ()
-    limit: tuple[int, ...] = ()
-
-    def to_dict(self) -> dict[str, float | list[int]]:
-        """Plain values, for JSON."""
-        return {
-            "width": self.width,
-            "sent": list(self.sent),
-            "answered": list(self.answered),
-            "tokens": list(self.tokens),
-            "rate_limited": list(self.rate_limited),
-            "faults": list(self.faults),
-            "in_flight": list(self.in_flight),
-            "limit": list(self.limit),
-        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +52,7 @@ class Timeline:
     faults: list[int] = field(default_factory=list[int])
     in_flight: list[int] = field(default_factory=list[int])
     limit: list[int] = field(default_factory=list[int])
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False, compare=False)
 
     def at(self, now: float) -> int:
         """The index of the bucket that `now` falls into; the first one's for a time before the run."""
@@ -111,42 +62,59 @@ class Timeline:
         return index if index >= 0 else self.at(self.origin)
 
     def series(self, now: float) -> Series:
-        """The buckets up to `now`."""
-        self.at(now)
+        """The buckets up to `now`, from any thread."""
+        line = self._until(now)
         return Series(
-            width=self.width,
-            sent=tuple(self.sent),
-            answered=tuple(self.answered),
-            tokens=tuple(self.tokens),
-            rate_limited=tuple(self.rate_limited),
-            faults=tuple(self.faults),
-            in_flight=tuple(self.in_flight),
-            limit=tuple(self.limit),
+            width=line.width,
+            sent=tuple(line.sent),
+            answered=tuple(line.answered),
+            tokens=tuple(line.tokens),
+            rate_limited=tuple(line.rate_limited),
+            faults=tuple(line.faults),
+            in_flight=tuple(line.in_flight),
+            limit=tuple(line.limit),
         )
 
     def recent(self, now: float) -> Rates:
-        """Throughput of the last `RECENT` seconds, or since the first request went out."""
-        last = self.at(now)
-        first = next((index for index, count in enumerate(self.sent) if count), last)
-        first = max(first, last - int(RECENT / self.width))
-        seconds = now - self.origin - first * self.width
+        """Throughput of the last `RECENT` seconds, or since the first request went out; from any thread."""
+        line = self._until(now)
+        last = len(line.sent) - 1
+        first = next((index for index, count in enumerate(line.sent) if count), last)
+        first = max(first, last - int(RECENT / line.width))
+        seconds = now - line.origin - first * line.width
         if seconds <= 0:
             return Rates(answered_per_second=0.0, tokens_per_second=0.0)
         return Rates(
-            answered_per_second=sum(self.answered[first:]) / seconds,
-            tokens_per_second=sum(self.tokens[first:]) / seconds,
+            answered_per_second=sum(line.answered[first:]) / seconds,
+            tokens_per_second=sum(line.tokens[first:]) / seconds,
         )
+
+    def _until(self, now: float) -> Timeline:
+        """A copy that reaches `now`: whoever reads from another thread mustn't move buckets while one is counted in."""
+        with self._lock:
+            line = Timeline(
+                self.origin,
+                self.width,
+                self.level,
+                self.bound,
+                *(counts.copy() for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults)),
+                self.in_flight.copy(),
+                self.limit.copy(),
+            )
+        line.at(now)
+        return line
 
     def _grow(self, now: float) -> int:
         """Add buckets up to `now`; in those in between the level stayed as it was."""
-        while (index := int((now - self.origin) / self.width)) >= MOST_BUCKETS:
-            self._merge()
-        missing = index + 1 - len(self.sent)
-        for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults):
-            counts.extend([0] * missing)
-        self.in_flight.extend([self.level] * missing)
-        self.limit.extend([self.bound] * missing)
-        return index
+        with self._lock:
+            while (index := int((now - self.origin) / self.width)) >= MOST_BUCKETS:
+                self._merge()
+            missing = index + 1 - len(self.sent)
+            for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults):
+                counts.extend([0] * missing)
+            self.in_flight.extend([self.level] * missing)
+            self.limit.extend([self.bound] * missing)
+            return index
 
     def _merge(self) -> None:
         for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults):

@@ -5,7 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmframe.core.timeline import FIRST_WIDTH, MOST_BUCKETS, MOST_MOVES, LimitHistory, LimitMove, Timeline
+from llmframe.core.series import LimitMove
+from llmframe.engine.timeline import FIRST_WIDTH, MOST_BUCKETS, MOST_MOVES, LimitHistory, Timeline
 
 
 def test_what_happens_is_counted_in_the_bucket_of_its_time():
@@ -39,6 +40,7 @@ def test_neighbours_are_merged_when_there_are_too_many():
         line.limit[bucket] = bucket
     full = line.series((MOST_BUCKETS - 1) * FIRST_WIDTH)
     assert (full.width, len(full.sent)) == (FIRST_WIDTH, MOST_BUCKETS)
+    line.at(MOST_BUCKETS * FIRST_WIDTH)
     merged = line.series(MOST_BUCKETS * FIRST_WIDTH)
     assert (merged.width, len(merged.sent)) == (2 * FIRST_WIDTH, MOST_BUCKETS // 2 + 1)
     assert merged.sent == (2,) * (MOST_BUCKETS // 2) + (0,)
@@ -76,6 +78,15 @@ def test_a_young_runs_rates_count_from_its_first_request():
     line.answered[line.at(6.0)] += 8
     assert line.recent(8.0).answered_per_second == 2.0  # 8 answers since second 4
     assert Timeline(0.0).recent(0.0).answered_per_second == 0.0
+
+
+def test_looking_does_not_move_the_buckets_that_are_counted_in():
+    line = Timeline(0.0)
+    bucket = line.at(0.0)
+    assert len(line.series(1e6).sent) > 1
+    assert line.recent(1e6).answered_per_second == 0.0
+    line.sent[bucket] += 1
+    assert (line.width, line.sent) == (FIRST_WIDTH, [1])
 
 
 def history(*moves: tuple[int, str]) -> tuple[LimitMove, ...]:
