@@ -10,6 +10,8 @@ from http import HTTPStatus
 from typing import Protocol, cast
 
 HEAD_END = b"\r\n\r\n"
+LAST_CHUNK = b"0\r\n\r\n"
+"""The end of a chunked body."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +48,18 @@ def response(
     return f"{head}{extra}\r\n".encode("latin-1", "replace") + body
 
 
+def chunked_head(status: int, *, content_type: str, headers: dict[str, str]) -> bytes:
+    """The head of an answer whose body follows in chunks."""
+    extra = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
+    head = f"HTTP/1.1 {status} {phrase(status)}\r\ncontent-type: {content_type}\r\ntransfer-encoding: chunked\r\n"
+    return f"{head}{extra}\r\n".encode("latin-1", "replace")
+
+
+def chunk(data: bytes) -> bytes:
+    """One chunk of a body; `data` isn't empty, for that would be the end."""
+    return b"%x\r\n%b\r\n" % (len(data), data)
+
+
 def phrase(status: int) -> str:
     """The reason phrase of a status code; codes outside the standard have a plain one."""
     try:
@@ -55,15 +69,16 @@ def phrase(status: int) -> str:
 
 
 class Exchange:
-    """One request and the way to answer it."""
+    """One request and the way to answer it; `admitted` when it takes a place of a bounded server."""
 
-    __slots__ = ("_connection", "body", "done", "head")
+    __slots__ = ("_connection", "admitted", "body", "done", "head")
 
     def __init__(self, connection: Connection, head: Head, body: bytes) -> None:
         self._connection = connection
         self.head = head
         self.body = body
         self.done = False
+        self.admitted = False
 
     def send(self, data: bytes) -> None:
         """Write a whole answer and go on to the next request of this connection."""

@@ -32,8 +32,9 @@ class Policy:
 
     def refusal(self, request: dict[str, Any]) -> Response | None:
         """The 400 for a request that this provider doesn't support."""
-        if request.get("stream"):
-            return error(400, "Streaming is not supported.", code="unsupported_parameter", param="stream")
+        if request.get("stream_options") is not None and not request.get("stream"):
+            message = "The 'stream_options' parameter is only allowed when 'stream' is enabled."
+            return error(400, message, param="stream_options")
         for name in request:
             if name in self.refuses_params:
                 message = f"Unsupported parameter: '{name}' is not supported with this model."

@@ -2,39 +2,56 @@
 
 from __future__ import annotations
 
+import asyncio
 import threading
 import uuid
-from collections.abc import Callable, Collection
+from collections.abc import AsyncGenerator, Callable, Collection, Mapping
+from contextlib import asynccontextmanager
 from typing import NoReturn, Self
 
 from llmframe.errors import UsageError
 from llmframe.testing import steps
 from llmframe.testing.desk import Answer, Desk
+from llmframe.testing.faults import Faults
 from llmframe.testing.http import Connection
+from llmframe.testing.latency import Latency
+from llmframe.testing.limits import Limits, Told
 from llmframe.testing.policy import Policy, forms, names
 from llmframe.testing.record import Record
 from llmframe.testing.script import Matcher, Script
-from llmframe.testing.server import LoopThread
+from llmframe.testing.server import LoopServer, LoopThread, Server
 from llmframe.testing.tally import Tally
-from llmframe.testing.throttle import Throttle
+
+_DEAD = steps.Reset()
 
 
 class Provider(Record):
     """A simulated OpenAI-compatible provider over real HTTP, for tests without a network or a key.
 
-    It answers chat completions with an instance of the JSON schema in the request (`response_format`, the forced
-    tool, or a schema quoted in the messages), derived from a hash of the messages: equal prompts get equal answers.
-    Text fields named `echo` or `id` carry the first `row-<digits>` of the last user message back, so that a test
-    sees which answer belongs to which row. It runs in a daemon thread and starts when `base_url` is first read.
+    It answers chat completions, streamed ones too, with an instance of the JSON schema in the request
+    (`response_format`, the forced tool, or a schema quoted in the messages), derived from a hash of the messages:
+    equal prompts get equal answers. Text fields named `echo` or `id` carry the first `row-<digits>` of the last user
+    message back, so that a test sees which answer belongs to which row. It runs in a daemon thread and starts when
+    `base_url` is first read, or in the running loop inside `serving`.
 
     Parameters
     ----------
     latency
-        Seconds from a request to its answer, or a function of the last user message.
+        Seconds from a request to its answer, or to the first piece of a stream; or a function of the last user
+        message, or of that and the number of requests in flight, this one included.
+        `lambda prompt, in_flight: 0.5 * max(1, in_flight / 40)` is a server that slows down past 40 and never says
+        429.
+    piece_latency
+        Seconds between two pieces of a stream.
     requests_per_minute, tokens_per_minute
         Limits with a burst of 1 s; a request above them gets a 429 with `retry-after`, `retry-after-ms` and
         `x-ratelimit-*` headers and isn't charged. A request costs its prompt's tokens (4 characters each) and
         its own output limit (16 tokens when it sets none).
+    max_concurrency
+        Requests worked on at once; one more gets a 429 without any of these headers and isn't charged.
+    limit_headers
+        Whether headers tell about the limits: with `"retry-after"` a 429 alone tells how long to wait, with
+        `False` nothing does.
     answer
         `answer(prompt, request)` in place of the usual answer: a str (the reply's text), a step
         (`Status(500)`), `None` (the usual answer) or any other JSON value (sent in the form that was asked for).
@@ -47,10 +64,15 @@ class Provider(Record):
     ignores
         Request forms overlooked in silence: with `"tools"` the answer is JSON in plain text, with
         `"json_schema"` or `"json_object"` it is plain text unless the messages quote a schema.
+    faults
+        Steps that come by chance, with their shares of all requests: `{Status(500): 0.05, Hang(): 0.02}`.
+    seed
+        Decides, with a request's messages and how often these came before, whether it draws a fault; order of
+        arrival and time don't.
     check_key
         Whether any key but `api_key` gets a 401 `invalid_api_key`.
     record
-        Whether prompts, bodies and headers are kept; the counters go on without.
+        Whether prompts, bodies and headers are kept; counters and times go on without.
 
     Attributes
     ----------
@@ -59,9 +81,11 @@ class Provider(Record):
 
     Notes
     -----
-    A request passes, in this order: key, limits, `refuses`, then its step: of `script`, of the first `when` that
-    matches, of `always`, of `answer`. Streaming isn't simulated (400). Every other attribute is a counter or a record
-    of the model calls since the start or the last `reset`; they may be read from any thread.
+    A request passes, in this order: `down`, key, limits, `refuses`, then its step: of `script`, of the first `when`
+    that matches, of `always`, of `faults`, of `answer`. A request with `"stream": true` is answered by server-sent
+    events as OpenAI sends them; a server that can't stream has `refuses_params=("stream",)`. Every time is one of the
+    loop that serves. Every other attribute is a counter or a record of the model calls since the start or the last
+    `reset`; they may be read from any thread.
 
     Examples
     --------
@@ -75,14 +99,19 @@ class Provider(Record):
     def __init__(  # noqa: PLR0913 - one argument a trait of the simulated server
         self,
         *,
-        latency: float | Callable[[str], float] = 0.0,
+        latency: Latency = 0.0,
+        piece_latency: float = 0.0,
         requests_per_minute: float | None = None,
         tokens_per_minute: float | None = None,
+        max_concurrency: int | None = None,
+        limit_headers: Told = True,
         answer: Answer | None = None,
         refuses: Collection[str] = (),
         refusal_param: bool = True,
         refuses_params: Collection[str] = (),
         ignores: Collection[str] = (),
+        faults: Mapping[steps.Step, float] | None = None,
+        seed: int = 0,
         check_key: bool = False,
         record: bool = True,
     ) -> None:
@@ -90,7 +119,6 @@ class Provider(Record):
         super().__init__(tally)
         self.api_key = "sk-test-4f1c"
         self.identity = f"simulated:{uuid.uuid4().hex}"
-        self._rates = (requests_per_minute, tokens_per_minute)
         policy = Policy(
             api_key=self.api_key if check_key else None,
             refuses=forms("refuses", refuses),
@@ -98,10 +126,23 @@ class Provider(Record):
             refuses_params=names("refuses_params", refuses_params),
             ignores=forms("ignores", ignores),
         )
-        self._desk = Desk(tally, policy, latency=latency, answer=answer)
+        limits = Limits(
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            max_concurrency=max_concurrency,
+            told=limit_headers,
+        )
+        self._desk = Desk(
+            tally,
+            policy,
+            limits,
+            latency=latency,
+            piece_latency=piece_latency,
+            faults=Faults(faults or {}, seed=seed),
+            answer=answer,
+        )
         self._starting = threading.Lock()
-        self._thread: LoopThread | None = None
-        self.reset()
+        self._server: Server | None = None
 
     @property
     def base_url(self) -> str:
@@ -114,18 +155,59 @@ class Provider(Record):
         return len(self._desk.connections)
 
     def start(self) -> int:
-        """Start serving unless it serves already, and return the port."""
+        """Start serving in a thread unless it serves already, and return the port."""
         with self._starting:
-            if self._thread is None:
-                self._thread = LoopThread(lambda: Connection(self._desk))
-            return self._thread.port
+            if self._server is None:
+                self._desk.fill()
+                self._server = LoopThread(lambda: Connection(self._desk))
+            return self._server.port
+
+    @asynccontextmanager
+    async def serving(self) -> AsyncGenerator[Self]:
+        """Serve in the running loop while the block lasts.
+
+        Latency, limits and delays then keep to that loop's `time()`: under `run_in_fake_time` an hour of them takes
+        no time, and every run is the same. The `wait_…` methods would block the loop; `await asyncio.sleep(…)` there.
+
+        Raises
+        ------
+        UsageError
+            If it serves already.
+
+        Examples
+        --------
+        >>> import asyncio, aiohttp
+        >>> from llmframe.testing import Provider, run_in_fake_time
+        >>> async def main() -> float:
+        ...     async with Provider(latency=60).serving() as provider, aiohttp.ClientSession() as session:
+        ...         question = {"model": "m", "messages": [{"role": "user", "content": "Well?"}]}
+        ...         await session.post(f"{provider.base_url}/chat/completions", json=question)
+        ...         return asyncio.get_running_loop().time()
+        >>> run_in_fake_time(main())
+        60.0
+        """
+        server = await LoopServer.open(lambda: Connection(self._desk))
+        with self._starting:
+            if self._server is not None:
+                server.stop(lambda: None)
+                msg = f"{self!r} serves already; enter `serving()` before its address is read"
+                raise UsageError(msg)
+            self._desk.fill()
+            self._server = server
+            self._tally.serving_here = threading.get_ident()
+        try:
+            yield self
+        finally:
+            self.close()
+            await asyncio.sleep(0)  # connections that were dropped report their end
 
     def close(self) -> None:
         """Stop serving and drop every connection; a second call does nothing."""
         with self._starting:
-            thread, self._thread = self._thread, None
-            if thread is not None:
-                thread.stop(self._desk.drop)
+            server, self._server = self._server, None
+            self._tally.serving_here = None
+            if server is not None:
+                server.stop(self._desk.drop)
 
     def __enter__(self) -> Self:
         """Start serving."""
@@ -138,8 +220,8 @@ class Provider(Record):
 
     def __repr__(self) -> str:
         """The address and the counts; no key, no prompt."""
-        thread = self._thread
-        where = f"http://127.0.0.1:{thread.port}/v1" if thread is not None else "not started"
+        server = self._server
+        where = f"http://127.0.0.1:{server.port}/v1" if server is not None else "not started"
         return f"<Provider {where}: {self.requests} requests, {self.in_flight} in flight>"
 
     def __reduce__(self) -> NoReturn:
@@ -183,8 +265,23 @@ class Provider(Record):
         """Send the `n` longest withheld answers and go on holding; without `n` send all and end it."""
         self._in_loop(lambda: self._desk.gate.release(n))
 
+    def down(self, step: steps.Step = _DEAD) -> None:
+        """An outage from now on, until `up`: every connection is reset, and each request gets `step` at once.
+
+        Parameters
+        ----------
+        step
+            `Reset()`, a dead server; or for instance `Status(503)`, a gateway before one. Neither key nor limits are
+            looked at meanwhile; the requests are counted as any.
+        """
+        self._in_loop(lambda: self._desk.fail(step))
+
+    def up(self) -> None:
+        """End the outage."""
+        self._in_loop(self._desk.recover)
+
     def reset(self, *, script: bool = True) -> None:
-        """Zero the counters, empty the records and refill the limits.
+        """Zero the counters, empty the records, refill the limits and let `faults` come as at the start.
 
         Parameters
         ----------
@@ -193,14 +290,12 @@ class Provider(Record):
         """
         if script:
             self._desk.script = Script()
-        requests, tokens = self._rates
-        throttle = Throttle(requests_per_minute=requests, tokens_per_minute=tokens)
-        self._in_loop(lambda: self._desk.renew(throttle))
+        self._in_loop(self._desk.renew)
 
     def _in_loop(self, work: Callable[[], None]) -> None:
-        """Do `work` in the serving thread, or here when nothing serves."""
-        thread = self._thread
-        if thread is None:
+        """Do `work` in the serving loop, or here when nothing serves."""
+        server = self._server
+        if server is None:
             work()
         else:
-            thread.call(work)
+            server.call(work)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import threading
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from llmframe.errors import UsageError
+from llmframe.testing.steps import Step
 from llmframe.testing.tally import Tally, prompt_of
 
 WAIT_SECONDS = 10.0
@@ -45,13 +48,33 @@ class Record:
 
     @property
     def prompt_tokens(self) -> int:
-        """Sum of `usage.prompt_tokens` over the completions sent."""
+        """Sum of `usage.prompt_tokens` over the answers that told it, whole and readable."""
         return self._tally.prompt_tokens
 
     @property
     def completion_tokens(self) -> int:
-        """Sum of `usage.completion_tokens` over the completions sent."""
+        """Sum of `usage.completion_tokens` over the answers that told it, whole and readable."""
         return self._tally.completion_tokens
+
+    @property
+    def arrivals(self) -> list[float]:
+        """When each model call arrived, refused ones included: seconds of the serving loop's `time()`."""
+        return list(self._tally.arrivals)
+
+    @property
+    def limited_at(self) -> list[float]:
+        """When those arrived that the provider's own limits answered with 429; a scripted 429 isn't one."""
+        return list(self._tally.limited_at)
+
+    @property
+    def charges(self) -> list[int]:
+        """Tokens that a token limit charges each model call for, beside `arrivals`; 0 for a refused one."""
+        return list(self._tally.charges)
+
+    @property
+    def faults(self) -> Counter[Step]:
+        """How often each step was given: `provider.faults[Status(500)]`; what the limits refuse has none."""
+        return Counter(self._tally.faults)
 
     @property
     def bodies(self) -> list[dict[str, Any]]:
@@ -85,5 +108,8 @@ class Record:
         self._wait(lambda: self._tally.closed_in_flight >= n, f"{n} closed in flight", timeout)
 
     def _wait(self, reached: Callable[[], bool], goal: str, timeout: float) -> None:
+        if self._tally.serving_here == threading.get_ident() and not reached():
+            msg = f"waiting for {goal} blocks the loop that serves; `await asyncio.sleep(…)` until the counter says so"
+            raise UsageError(msg)
         if not self._tally.wait_for(reached, timeout):
             raise TimeoutError(f"waited {timeout:g} s for {goal}; now {self._tally}")

@@ -1,4 +1,4 @@
-"""A server in a daemon thread with an event loop of its own."""
+"""A server on a loopback port, in a daemon thread or in the running loop."""
 
 from __future__ import annotations
 
@@ -6,11 +6,26 @@ import asyncio
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from typing import Protocol, Self
 
 STOP_SECONDS = 5.0
-"""Longest wait for the thread's end."""
+"""Longest wait for the loop that serves."""
 BACKLOG = 1024
 """Connections that may wait to be accepted."""
+
+
+class Server(Protocol):
+    """Something that serves on a port."""
+
+    port: int
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Do `work` in the loop that serves and wait for its end."""
+        ...
+
+    def stop(self, before: Callable[[], None]) -> None:
+        """Do `before` in the loop that serves, then end."""
+        ...
 
 
 class LoopThread:
@@ -27,19 +42,7 @@ class LoopThread:
 
     def call(self, work: Callable[[], None]) -> None:
         """Do `work` in the loop and wait for its end."""
-        if threading.current_thread() is self._thread:
-            work()
-            return
-        done: Future[None] = Future()
-
-        def run() -> None:
-            try:
-                work()
-            finally:
-                done.set_result(None)
-
-        self._loop.call_soon_threadsafe(run)
-        done.result(STOP_SECONDS)
+        _call(self._loop, self._thread.ident, work)
 
     def stop(self, before: Callable[[], None]) -> None:
         """Do `before` in the loop, stop it and wait for the thread."""
@@ -63,3 +66,44 @@ class LoopThread:
             server.close()
             loop.run_until_complete(asyncio.sleep(0))  # connections that were dropped report their end
             loop.close()
+
+
+class LoopServer:
+    """Serves `protocol` on a free loopback port of the loop it was opened in, until `stop`."""
+
+    def __init__(self, server: asyncio.Server) -> None:
+        self._server = server
+        self._loop = server.get_loop()
+        self._thread = threading.get_ident()
+        self.port: int = server.sockets[0].getsockname()[1]
+
+    @classmethod
+    async def open(cls, protocol: Callable[[], asyncio.Protocol]) -> Self:
+        """Serve in the running loop."""
+        serving = asyncio.get_running_loop().create_server(protocol, "127.0.0.1", 0, backlog=BACKLOG)
+        return cls(await serving)
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Do `work` in the loop: at once when called there, else it is waited for."""
+        _call(self._loop, self._thread, work)
+
+    def stop(self, before: Callable[[], None]) -> None:
+        """Do `before` in the loop and close the port."""
+        self.call(before)
+        self.call(self._server.close)
+
+
+def _call(loop: asyncio.AbstractEventLoop, thread: int | None, work: Callable[[], None]) -> None:
+    if threading.get_ident() == thread:
+        work()
+        return
+    done: Future[None] = Future()
+
+    def run() -> None:
+        try:
+            work()
+        finally:
+            done.set_result(None)
+
+    loop.call_soon_threadsafe(run)
+    done.result(STOP_SECONDS)

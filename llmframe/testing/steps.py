@@ -27,7 +27,7 @@ class Status:
     message: str | None = None
     param: str | None = None
     retry_after: str | float | None = None
-    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], hash=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,14 +42,14 @@ class Text:
 class Object:
     """A reply with this JSON value, as a tool call or as text, whichever was asked for."""
 
-    value: object
+    value: object = field(hash=False)
 
 
 @dataclass(frozen=True, slots=True)
 class ToolCalls:
     """Tool calls `(name, arguments)`; arguments are a dict, or a str that goes out as it is (broken JSON)."""
 
-    calls: Sequence[tuple[str, Mapping[str, object] | str]]
+    calls: Sequence[tuple[str, Mapping[str, object] | str]] = field(hash=False)
     finish_reason: str = "tool_calls"
 
 
@@ -95,14 +95,57 @@ class Hang:
 
 @dataclass(frozen=True, slots=True)
 class Drip:
-    """The headers at once, then a blank every `interval` seconds and never a whole body."""
+    """The headers at once, then a blank (in a stream a comment) every `interval` seconds and never a whole body."""
 
     interval: float = 0.05
 
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """The connection closes in the middle of the body."""
+    """The connection closes in the middle of the body, or of a stream's events.
+
+    Parameters
+    ----------
+    clean
+        Whether the answer ends in good HTTP form, as from a proxy that lost its server: half of the body under its
+        right length, a stream that stops without `finish_reason` and `[DONE]`.
+    """
+
+    clean: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Some pieces of a stream, then silence for ever; the connection stays open.
+
+    Parameters
+    ----------
+    after
+        Pieces of text or arguments that come, after the event that tells the role. An answer that isn't streamed
+        stalls in the middle of its body.
+    ping
+        Seconds between comments (`: ping`) during the silence; `None` sends none.
+    """
+
+    after: int = 1
+    ping: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class StreamError:
+    """Some pieces of a stream, then an error object as an event, and the end.
+
+    Parameters
+    ----------
+    after
+        Pieces of text or arguments before it.
+    message, code
+        The error's words. An answer that isn't streamed is a 200 with the error object alone.
+    """
+
+    after: int = 1
+    message: str = "The server had an error while processing your request."
+    code: str | int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +155,7 @@ class Reset:
 
 @dataclass(frozen=True, slots=True)
 class BadBody:
-    """A 200 whose body is broken JSON."""
+    """A 200 whose body is broken JSON; in a stream one event is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,6 +196,8 @@ Step = (
     | Hang
     | Drip
     | Cut
+    | Stall
+    | StreamError
     | Reset
     | BadBody
     | Html

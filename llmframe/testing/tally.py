@@ -3,22 +3,29 @@
 from __future__ import annotations
 
 import threading
+from array import array
 from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
-from llmframe.testing.answers import Response, content_text
+from llmframe.testing.answers import Response
+from llmframe.testing.calls import content_text
 from llmframe.testing.shapes import as_objects
+from llmframe.testing.steps import Step
 
 
 class Tally:
-    """Counts of model calls, and the records of them when `keep` is set."""
+    """Counts and times of model calls, and the records of them when `keep` is set.
+
+    `serving_here` is the thread whose own loop serves, if one does: it can't wait by blocking.
+    """
 
     def __init__(self, *, keep: bool) -> None:
         self._keep = keep
         self._changed = threading.Condition()
         self._waiters = 0
         self.in_flight = 0
+        self.serving_here: int | None = None
         self.zero()
 
     def __str__(self) -> str:
@@ -31,16 +38,29 @@ class Tally:
         self.statuses: Counter[int] = Counter()
         self.bodies: list[dict[str, Any]] = []
         self.headers: list[dict[str, str]] = []
+        # 8 bytes a request: they are kept without records too.
+        self.arrivals, self.limited_at, self.charges = array("d"), array("d"), array("q")
+        self.faults: Counter[Step] = Counter()
 
-    def arrived(self, body: dict[str, Any], headers: dict[str, str]) -> None:
-        """A model call arrived."""
+    def arrived(self, body: dict[str, Any], headers: dict[str, str], *, at: float) -> None:
+        """A model call arrived at the time `at`, seconds of the serving loop."""
         self.requests += 1
+        self.arrivals.append(at)
+        self.charges.append(0)
         self.in_flight += 1
         self.max_in_flight = max(self.max_in_flight, self.in_flight)
         if self._keep:
             self.bodies.append(body)
             self.headers.append(headers)
         self._tell()
+
+    def charged(self, tokens: int) -> None:
+        """The call that arrived last was charged this by the limits."""
+        self.charges[-1] = tokens
+
+    def limited(self) -> None:
+        """The call that arrived last was refused by the limits."""
+        self.limited_at.append(self.arrivals[-1])
 
     def answered(self, answer: Response) -> None:
         """A model call gets this answer, whole or broken off."""

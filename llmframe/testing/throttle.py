@@ -58,7 +58,7 @@ class _Bucket:
         self.rate = rate
         self.capacity = max(rate * BURST_SECONDS, 1.0)
         self.level = self.capacity
-        self._at = 0.0
+        self._at = -math.inf
 
     def refill(self, now: float) -> None:
         self.level = min(self.capacity, self.level + (now - self._at) * self.rate)

@@ -1,7 +1,10 @@
 from __future__ import annotations
 
 import asyncio
+import sys
+import threading
 import time
+from pathlib import Path
 
 import pytest
 from aiolimiter import AsyncLimiter
@@ -103,3 +106,72 @@ def test_timers_for_this_instant_let_time_pass(start: float):
         return loop.time() - start
 
     assert 0 < run_in_fake_time(main()) < 1e-6
+
+
+async def echo(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    while line := await reader.readline():
+        await asyncio.sleep(1)
+        writer.write(line)
+    writer.close()
+
+
+def test_bytes_between_sockets_of_the_loop_arrive_before_the_clock_jumps():
+    async def main() -> float:
+        async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+            reader, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            async with asyncio.timeout(100.5):  # a timer that stands ready to fire
+                for _ in range(100):
+                    writer.write(b"x\n")
+                    await reader.readline()
+            took = asyncio.get_running_loop().time()
+            writer.close()
+            await asyncio.sleep(1)  # the other end closes, too
+            return took
+
+    assert run_in_fake_time(main()) == 100.0
+
+
+def test_the_clock_stands_still_while_a_thread_works():
+    async def main() -> list[float]:
+        loop, seen = asyncio.get_running_loop(), []
+        timer = loop.call_later(1, lambda: seen.append(loop.time()))
+        await asyncio.to_thread(threading.Event().wait, 0.05)
+        seen.append(loop.time())
+        timer.cancel()
+        return seen
+
+    assert run_in_fake_time(main()) == [0.0]
+
+
+def test_a_thread_that_never_returns_holds_the_clock_for_a_while_only(monkeypatch):
+    monkeypatch.setattr(clock, "THREAD_SECONDS", 0.01)
+    go_on = threading.Event()
+
+    async def main() -> float:
+        job = asyncio.ensure_future(asyncio.to_thread(go_on.wait, 10))
+        await asyncio.sleep(5)
+        go_on.set()
+        await job
+        return asyncio.get_running_loop().time()
+
+    assert run_in_fake_time(main()) == 5.0
+
+
+def open_files() -> int:
+    return len(list(Path("/proc/self/fd").iterdir()))
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="counts descriptors in /proc")
+def test_nothing_stays_open():
+    async def main() -> None:
+        async with await asyncio.start_server(echo, "127.0.0.1", 0) as server:
+            _, writer = await asyncio.open_connection(*server.sockets[0].getsockname())
+            await asyncio.sleep(1)
+            writer.close()
+            await asyncio.sleep(1)
+
+    run_in_fake_time(main())
+    before = open_files()
+    for _ in range(5):
+        run_in_fake_time(main())
+    assert open_files() == before

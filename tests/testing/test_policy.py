@@ -43,9 +43,14 @@ def test_an_ignored_schema_leaves_plain_text(make_provider, http_kit):
     assert got.content.startswith("answer ")
 
 
-def test_streaming_is_refused(make_provider, http_kit):
-    got = http_kit.ask(make_provider(), stream=True)
+def test_a_server_that_does_not_stream_and_one_without_stream_options(make_provider, http_kit):
+    options = {"include_usage": True}
+    got = http_kit.ask(make_provider(refuses_params=("stream",)), stream=True)
     assert (got.status, got.error["param"]) == (400, "stream")
+    got = http_kit.ask(make_provider(refuses_params=("stream_options",)), stream=True, stream_options=options)
+    assert (got.status, got.error["param"]) == (400, "stream_options")
+    got = http_kit.ask(make_provider(), stream_options=options)
+    assert (got.status, got.error["param"]) == (400, "stream_options")  # nothing is streamed
 
 
 def test_another_key_is_a_401_only_when_keys_are_checked(make_provider, http_kit):

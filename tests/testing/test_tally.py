@@ -11,7 +11,7 @@ from llmframe.testing.tally import Tally, prompt_of
 def test_a_call_is_in_flight_until_it_is_answered_or_left():
     tally = Tally(keep=True)
     for _ in range(3):
-        tally.arrived({}, {})
+        tally.arrived({}, {}, at=1.5)
     tally.answered(Response(status=200, prompt_tokens=3, completion_tokens=2))
     tally.answered(Response(ending="cut", prompt_tokens=3, completion_tokens=2))
     tally.left(by_client=True)
@@ -21,15 +21,28 @@ def test_a_call_is_in_flight_until_it_is_answered_or_left():
 
 def test_zeroing_keeps_what_is_in_flight():
     tally = Tally(keep=True)
-    tally.arrived({"a": 1}, {})
+    tally.arrived({"a": 1}, {}, at=0)
     tally.zero()
     assert (tally.requests, tally.in_flight, tally.max_in_flight, tally.bodies) == (0, 1, 1, [])
 
 
 def test_without_keeping_the_counters_go_on():
     tally = Tally(keep=False)
-    tally.arrived({"a": 1}, {"b": "2"})
+    tally.arrived({"a": 1}, {"b": "2"}, at=0)
     assert (tally.requests, tally.bodies, tally.headers) == (1, [], [])
+
+
+def test_times_charges_and_refusals_are_kept_without_records_too():
+    tally = Tally(keep=False)
+    for at, refused in ((1.0, False), (1.5, True), (2.0, False)):
+        tally.arrived({}, {}, at=at)
+        if refused:
+            tally.limited()
+        else:
+            tally.charged(30)
+    assert (list(tally.arrivals), list(tally.limited_at), list(tally.charges)) == ([1.0, 1.5, 2.0], [1.5], [30, 0, 30])
+    tally.zero()
+    assert (list(tally.arrivals), list(tally.limited_at), list(tally.charges)) == ([], [], [])
 
 
 def test_a_waiter_wakes_at_the_change_that_it_waits_for():
@@ -38,7 +51,7 @@ def test_a_waiter_wakes_at_the_change_that_it_waits_for():
     waiter = threading.Thread(target=lambda: reached.append(tally.wait_for(lambda: tally.requests >= 100, 10)))
     waiter.start()
     for _ in range(100):
-        tally.arrived({}, {})
+        tally.arrived({}, {}, at=1.5)
     waiter.join(10)
     assert reached == [True]
 

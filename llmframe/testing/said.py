@@ -1,0 +1,87 @@
+"""What the simulated model says, whatever the envelope."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from llmframe.testing import steps
+from llmframe.testing.calls import CHARS_PER_TOKEN, Call
+from llmframe.testing.instances import instance
+from llmframe.testing.shapes import is_object
+
+ECHO = re.compile(r"row-\d+")
+CREATED = 1_700_000_000
+"""Unix seconds that every answer claims to be from."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """Content, tool calls `(name, arguments)` or a refusal, and why it ended."""
+
+    finish: str
+    content: str | None = None
+    tool_calls: tuple[tuple[str, str], ...] | None = None
+    refusal: str | None = None
+
+    @property
+    def tokens(self) -> int:
+        """What it counts as."""
+        calls = self.tool_calls or ()
+        chars = len(self.content or "") + len(self.refusal or "") + sum(len(name) + len(text) for name, text in calls)
+        return chars // CHARS_PER_TOKEN + 1
+
+
+def say(call: Call, step: steps.Step | None) -> Said:
+    """What the model says to a call under a step."""
+    match step:
+        case steps.Text():
+            return Said(content=step.content, finish=step.finish_reason)
+        case steps.Refusal():
+            return Said(refusal=step.text, finish="stop")
+        case steps.Filtered():
+            return Said(finish="content_filter")
+        case steps.Empty():
+            return Said(content="", finish="stop")
+        case steps.ToolCalls():
+            calls = ((name, text if isinstance(text, str) else json.dumps(text)) for name, text in step.calls)
+            return Said(tool_calls=tuple(calls), finish=step.finish_reason)
+        case _:
+            text = json.dumps(step.value, ensure_ascii=False) if isinstance(step, steps.Object) else usual_text(call)
+            if isinstance(step, steps.Truncated):
+                return _in_form(call, text[: int(len(text) * step.share)], finish="length")
+            return _in_form(call, text, finish=None)
+
+
+def _in_form(call: Call, text: str, *, finish: str | None) -> Said:
+    """The text as the arguments of the function that was asked for, or as content."""
+    if call.tool is None:
+        return Said(content=text, finish=finish or "stop")
+    # OpenAI says "stop" when one function was forced by name.
+    usual = "stop" if is_object(call.request.get("tool_choice")) else "tool_calls"
+    return Said(tool_calls=((call.tool, text),), finish=finish or usual)
+
+
+def usage(call: Call, said: Said) -> dict[str, Any]:
+    """The `usage` of an answer."""
+    return {
+        "prompt_tokens": call.prompt_tokens,
+        "completion_tokens": said.tokens,
+        "total_tokens": call.prompt_tokens + said.tokens,
+        "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
+        "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
+    }
+
+
+def usual_text(call: Call) -> str:
+    """What the simulated model says by itself."""
+    echo = ECHO.search(call.prompt)
+    schema = call.schema
+    if schema is None:
+        if call.form != "json_object":
+            return f"answer {call.seed:016x}"
+        schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
+    value = instance(schema, seed=call.seed, echo=echo.group() if echo else None)
+    return json.dumps(value, ensure_ascii=False)
