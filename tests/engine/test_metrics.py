@@ -127,3 +127,125 @@ def test_a_report_may_be_read_while_the_run_goes_on():
     )
     run.notes.append("later")
     assert report.notes == ("something changed",)
+
+
+def test_requests_are_counted_as_they_go_out_and_end():
+    run = metrics()
+    run.begun(100.0)
+    run.started(101.0, waited=0.5)
+    run.started(101.0, waited=1.5)
+    run.ended(103.0, seconds=2.0, tokens=300)
+    report = run.report(seconds=3.0, state="running")
+    assert (report.requests, report.in_flight, report.in_flight_peak) == (2, 1, 2)
+    assert report.p50 == pytest.approx(2.0)
+    assert (report.wait_p50, report.wait_p99) == (pytest.approx(0.5, rel=0.01), pytest.approx(1.5, rel=0.01))
+    series = report.timeline
+    assert len(series.sent) == 25  # 3 s by eighths, and the one that has just begun
+    assert (sum(series.sent), sum(series.answered), sum(series.tokens)) == (2, 1, 300)
+    assert series.in_flight[7:10] == (0, 2, 2)
+    assert series.answered[24] == 1
+
+
+def test_requests_per_second_are_over_the_wall_time():
+    run = metrics()
+    for second in range(4):
+        run.started(float(second), waited=0.0)
+        run.ended(float(second), seconds=0.1, tokens=10)
+        run.book(Usage(8, 2, 0))
+    report = run.report(seconds=8.0, state="done")
+    assert (report.requests_per_second, report.tokens_per_second) == (0.5, 5.0)
+
+
+def test_ends_are_counted_as_what_they_are():
+    run = metrics()
+    for kind in ("rate_limit", "rate_limit", "server", "cancelled", None):
+        run.started(0.0, waited=0.0)
+        run.ended(0.0, seconds=1.0, kind=kind)
+    run.retried("rate_limit")
+    run.retried("server")
+    run.cooled(2.0)
+    run.cooled(0.5)
+    run.paused(60.0)
+    run.hedged()
+    run.hedged()
+    run.hedge_won()
+    report = run.report(seconds=1.0, state="done")
+    assert (report.rate_limited, report.in_flight) == (2, 0)
+    assert report.retries_by_kind == {"rate_limit": 1, "server": 1}
+    assert (report.cooldown_seconds, report.pause_seconds) == (2.5, 60.0)
+    assert (report.hedges, report.hedges_won) == (2, 1)
+    assert (sum(report.timeline.rate_limited), sum(report.timeline.faults), sum(report.timeline.answered)) == (2, 1, 1)
+
+
+def test_the_limit_and_its_moves_are_told_from_the_runs_start():
+    run = metrics()
+    run.begun(100.0)
+    run.limit_moved(100.0, 8, "start")
+    run.limit_moved(101.0, 16, "slow start")
+    run.limit_moved(104.5, 12, "429")
+    report = run.report(seconds=5.0, state="running")
+    assert report.limit == 12
+    assert [(move.seconds, move.limit, move.reason) for move in report.limits] == [
+        (0.0, 8, "start"),
+        (1.0, 16, "slow start"),
+        (4.5, 12, "429"),
+    ]
+    assert (report.timeline.limit[0], report.timeline.limit[-1]) == (8, 12)
+
+
+def half_way(*, tokens: int = 0, provider: str | None = None, model: str = "m") -> Metrics:
+    """Ten of twenty rows drawn, each a request of its own; five of those answered in 10 s."""
+    run = metrics(provider, model)
+    run.begun(0.0)
+    run.expected_rows = 20
+    run.planned(10, 1000, rows=10)
+    for second in range(0, 10, 2):
+        run.started(float(second), waited=0.0)
+        run.ended(second + 1.0, seconds=1.0, tokens=tokens or None)
+        run.book(Usage(tokens, 0, 0))
+        run.settled(100)
+    return run
+
+
+def test_what_is_left_takes_as_long_as_its_tokens_do_at_the_recent_pace():
+    # 15 requests of 100 tokens are left; 500 tokens came in 10 s
+    report = half_way(tokens=100).report(seconds=10.0, state="running")
+    assert report.eta_seconds == pytest.approx(30.0)
+
+
+def test_without_tokens_the_requests_are_counted():
+    assert half_way().report(seconds=10.0, state="running").eta_seconds == pytest.approx(30.0)  # 15 at one in 2 s
+    assert half_way().requests_per_second(10.0) == 0.5
+
+
+def test_the_end_costs_as_much_a_token_as_the_beginning():
+    run = half_way(tokens=1000, provider="openai", model="gpt-4o-mini")
+    report = run.report(seconds=10.0, state="running")
+    assert report.usd == pytest.approx(0.00075)  # 5,000 tokens at 0.15 a million
+    assert report.projected_usd == pytest.approx(0.003)  # 20,000
+    assert half_way(tokens=1000).report(seconds=10.0, state="running").projected_usd is None
+
+
+def test_nothing_is_projected_of_a_run_that_has_ended_or_whose_rows_nobody_knows():
+    run = half_way(tokens=100)
+    assert run.report(seconds=10.0, state="done").eta_seconds is None
+    run.expected_rows = None
+    assert run.report(seconds=10.0, state="running").eta_seconds is None
+    assert metrics().report(seconds=0.0, state="running").eta_seconds is None
+    assert metrics().requests_per_second(1.0) == 0.0
+
+
+def test_nothing_is_projected_while_nothing_comes_in():
+    assert half_way(tokens=100).report(seconds=60.0, state="running").eta_seconds is None
+
+
+def test_a_runs_memory_does_not_grow_with_its_requests():
+    run = metrics()
+    for number in range(20_000):
+        run.started(number * 7.0, waited=0.1)
+        run.limit_moved(number * 7.0, 8 + number % 9, "gradient" if number % 2 else "429")
+        run.ended(number * 7.0, seconds=0.1 + number / 100)
+    report = run.report(seconds=140_000.0, state="done")
+    assert len(report.timeline.sent) <= 600
+    assert len(report.limits) <= 200
+    assert len(report.to_json(timeline=True)) < 60_000
