@@ -66,7 +66,8 @@ async def receive(
     if pieces.failure is None and not pieces.count and not _promises_pieces(answer):
         return HttpAnswer(answer.status, answer.headers, whole)
     if pieces.failure is None and not (complete and pieces.finished):
-        where = "without a finish_reason" if pieces.count else "before its first piece"
+        where = "in the middle of a piece" if not complete else "without a finish_reason"
+        where = where if pieces.count else "before its first piece"
         raise RequestError("connection", f"the answer ended {where}", status=answer.status)
     return Streamed(answer.status, answer.headers, pieces.completion())
 

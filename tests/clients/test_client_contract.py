@@ -198,7 +198,10 @@ class Stage:
     headers: Callable[[], list[dict[str, str]]]
 
 
-@pytest.fixture(params=["openai", "openai own transport", "anthropic", "google"])
+OPENAI_STAGES = ("openai", "openai streaming", "openai own transport", "openai own transport streaming")
+
+
+@pytest.fixture(params=[*OPENAI_STAGES, "anthropic", "google"])
 async def stage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Stage]:
     if request.param.startswith("openai"):
         import httpx2
@@ -209,7 +212,9 @@ async def stage(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch)
                 provider.api_key = KEY
 
                 def with_provider(**options: Any) -> Client:
-                    if request.param == "openai":
+                    if "streaming" in request.param:
+                        options["params"] = {"stream": True, **options.get("params", {})}
+                    if "own" not in request.param:
                         return opened(client=provider, **options)
                     mine = openai.AsyncOpenAI(base_url=provider.base_url, api_key=KEY, http_client=http)
                     return opened(client=mine, model="test-model", **options)

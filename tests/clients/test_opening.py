@@ -196,6 +196,14 @@ def test_a_token_of_azures_directory_takes_the_place_of_a_key(kind: str):
     assert "SECRET" not in repr(found)
 
 
+def test_streaming_is_refused_where_instructor_asks_and_says_where_it_works(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
+    told = "'stream' can't be set for 'anthropic'; it works with OpenAI-compatible endpoints"
+    with pytest.raises(UsageError, match=told):
+        opened(model="anthropic/claude-test", params={"stream": True, "max_tokens": 9})
+    assert not opened(model="anthropic/claude-test", params={"stream": False, "max_tokens": 9}).streams
+
+
 def test_the_cap_that_anthropic_wants_is_asked_for_before_anything_is_sent():
     sdk = anthropic.AsyncAnthropic(api_key="k")
     with pytest.raises(UsageError, match=r'params=\{"max_tokens": 1024\}'):

@@ -93,3 +93,24 @@ def test_the_name_of_the_limit_stays_when_the_mode_changes():
 
 def test_free_text_has_no_other_mode():
     assert next_dialects(Dialect("text"), refused(400), (Dialect("text"),)) == ()
+
+
+@pytest.mark.parametrize(
+    ("param", "message"),
+    [
+        ("stream_options", "no"),
+        (None, "[{'loc': ('body', 'stream_options'), 'msg': 'not permitted'}]"),
+    ],
+)
+def test_refused_stream_options_are_left_out_in_the_same_mode(param: str | None, message: str):
+    error = from_response(422, {"error": {"message": message, "code": "unknown_parameter", "param": param}})
+    current = Dialect("tools", "max_completion_tokens", asks_usage=True)
+    assert next_dialects(current, error, ALL) == (Dialect("tools", "max_completion_tokens"),)
+    assert next_dialects(Dialect("json"), error, ALL) == ()
+
+
+def test_a_refusal_without_a_reason_is_tried_without_stream_options_first():
+    current = Dialect("json_schema", asks_usage=True)
+    others = (Dialect("tools", asks_usage=True), Dialect("json", asks_usage=True))
+    assert next_dialects(current, refused(400), ALL) == (Dialect("json_schema"), *others)
+    assert next_dialects(current, refused(400, "invalid_value", "response_format"), ALL) == others

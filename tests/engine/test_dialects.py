@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 
 import pytest
 
@@ -48,6 +49,18 @@ def test_the_first_form_that_the_server_takes_holds_from_then_on():
         assert server.asked == ["tools", "json"]
         assert talk.dialect == JSON
         assert notes == ["asked by json instead of json_schema, because the server refused (400)"]
+
+    run_in_fake_time(main())
+
+
+def test_refused_stream_options_are_left_out_and_the_note_says_what_that_costs():
+    async def main() -> None:
+        asking = replace(SCHEMA, asks_usage=True)
+        talk, notes = negotiation(Client(dialects=(asking,)))
+        error = refused("stream_options", "unknown_parameter")
+        assert await talk.refused(error, asking, Server().ask()) == say("pos")
+        assert talk.dialect == SCHEMA
+        assert notes == ["sent no stream_options (usage is unknown), because the server refused (400)"]
 
     run_in_fake_time(main())
 
