@@ -48,7 +48,7 @@ class Reservation:
 
 
 class TokenBucket:
-    """The level of one limit, refilled with time up to two seconds' worth; it starts full.
+    """The level of one limit, refilled with time up to a second's worth; it starts full.
 
     In every window of w seconds at most `rate·w + capacity` and one oversized request are granted by those who take
     only when `wait` says 0. A level below 0 is a debt that later requests wait out.
@@ -152,7 +152,9 @@ class TokenBuckets:
 
     def wait(self, cost: Cost, now: float) -> float:
         """Seconds until every limit lets `cost` go, 0.0 when it may go now."""
-        return max((b.wait(cost.of(dimension), now) for dimension, b in self._buckets.items()), default=0.0)
+        if not self._buckets:
+            return 0.0
+        return max(bucket.wait(cost.of(dimension), now) for dimension, bucket in self._buckets.items())
 
     def reserve(self, cost: Cost, now: float) -> Reservation:
         """Set `cost` aside, whatever the levels are: whoever asks has seen `wait` say 0."""
