@@ -22,7 +22,7 @@ BARS: Final = 80
 # Okabe, Ito (2008), Color Universal Design: these are told apart with any colour vision
 BLUE: Final = "#0072B2"
 ORANGE: Final = "#E69F00"
-VERMILLION: Final = "#D55E00"
+VERMILION: Final = "#D55E00"
 SKY: Final = "#56B4E9"
 GREEN: Final = "#009E73"
 DARK: Final = "#333333"
@@ -142,7 +142,7 @@ def _cuts(axes: Axes, times: list[float]) -> None:
     """Marks at the panel's lower edge, where the limit was cut after a 429: in a long run it has recovered since."""
     if times:
         height = axes.get_xaxis_transform()
-        axes.plot(times, [0.06] * len(times), "^", color=VERMILLION, markersize=5, transform=height, label="429 cut")
+        axes.plot(times, [0.06] * len(times), "^", color=VERMILION, markersize=5, transform=height, label="429 cut")
 
 
 def _faults(axes: Axes, limited: list[int], faults: list[int], edges: list[float]) -> None:
