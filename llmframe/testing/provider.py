@@ -22,6 +22,9 @@ from llmframe.testing.script import Matcher, Script
 from llmframe.testing.server import LoopServer, LoopThread, Server
 from llmframe.testing.tally import Tally
 
+LEAVING_ROUNDS = 5
+"""Rounds of the loop in which a connection that its client has just closed is noticed: close, read, report."""
+
 _DEAD = steps.Reset()
 
 
@@ -198,6 +201,8 @@ class Provider(Record):
         try:
             yield self
         finally:
+            for _ in range(LEAVING_ROUNDS):
+                await asyncio.sleep(0)
             self.close()
             await asyncio.sleep(0)  # connections that were dropped report their end
 
