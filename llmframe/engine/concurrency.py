@@ -101,10 +101,12 @@ class Concurrency:
         "_dip",
         "_heard_at",
         "_heavy",
+        "_last_peak",
         "_least",
         "_limit",
         "_most",
         "_peak",
+        "_peak_since",
         "_rises",
         "_round",
         "_since",
@@ -134,15 +136,17 @@ class Concurrency:
         """
         before = self.limit
         self._heard_at = now
-        self._round.peak = max(self._round.peak, in_flight)
+        self._see(in_flight, sent_at=sent_at, now=now)
         if sent_at < self._since:
             return None
         self._round.add(seconds, output_tokens, sent_at=sent_at)
-        reason: Reason = "gradient" if self._rises is None else "slow start"
+        starting = self._rises is not None
         if self._rises is not None and not self._alarmed and self._round.may_grow:
             self._rise(now)
         self._end_round(now)
-        return None if self.limit == before else reason
+        if self.limit == before:
+            return None
+        return "slow start" if starting and self.limit > before else "gradient"
 
     def faulted(self, *, now: float, sent_at: float) -> Reason | None:
         """Take note of a 5xx, a timeout or a lost connection; returns as `succeeded`, for it may end a round.
@@ -201,15 +205,25 @@ class Concurrency:
         self._unslowed = self._limit
         self._since_dip = DIP_ROUNDS
         self._since = -inf
-        self._peak = 0
+        self._peak = self._last_peak = 0
+        self._peak_since = -inf
         self._round = Round(LEAST_ROUND)
+
+    def _see(self, in_flight: int, *, sent_at: float, now: float) -> None:
+        """Keep the most in flight of this round trip and the last; replies may come all at once, then it falls to 1."""
+        if sent_at >= self._peak_since:
+            self._last_peak, self._peak, self._peak_since = self._peak, 0, now
+        self._peak = max(self._peak, in_flight)
+
+    @property
+    def _in_use(self) -> int:
+        return max(self._last_peak, self._peak)
 
     def _next_round(self, *, since: float | None = None) -> None:
         """Begin a round; replies to what was sent before `since` belong to none, they tell of another limit."""
         if since is not None:
             self._since = since
         size = max(self.limit, LEAST_ROUND)
-        self._peak = self._round.peak
         if self._rises is not None:
             size = min(size, START_ROUND)
         elif self._dip is not None and self._dip.is_settled:
@@ -221,7 +235,7 @@ class Concurrency:
 
     def _rise(self, now: float) -> None:
         """One step of the slow start, to twice what was in flight at most, as TCP does."""
-        if self._rises is not None and self._limit < min(self._most, 2 * max(self._peak, self._round.peak)):
+        if self._rises is not None and self._limit < min(self._most, 2 * self._in_use):
             self._move(self._limit + 1)
             self._rises.append(now)
 
@@ -257,7 +271,7 @@ class Concurrency:
 
     def _end_steady_round(self, times: Times, now: float) -> None:
         slowness = self._baseline.slowness(times)
-        used = max(self._peak, self._round.peak) > USED * self._limit
+        used = self._in_use > USED * self._limit
         self._since_dip += 1
         if slowness <= log(TOLERANCE):
             self._baseline.learn(times)

@@ -40,13 +40,13 @@ def slower(times: Times, others: Times) -> float:
 
 
 class Round:
-    """What came back since it began, up to `size` replies or faults; `peak` is the most in flight meanwhile."""
+    """What came back since it began, up to `size` replies or faults."""
 
-    __slots__ = ("_per_token", "_seconds", "_sent_at", "faults", "peak", "replies", "size")
+    __slots__ = ("_per_token", "_seconds", "_sent_at", "faults", "replies", "size")
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.replies = self.faults = self.peak = 0
+        self.replies = self.faults = 0
         self._sent_at = self._seconds = 0.0
         self._per_token: float | None = 0.0
 
