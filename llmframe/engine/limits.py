@@ -157,7 +157,9 @@ class Gate:
             # a wait over the cap ends this run; closing the gate for so long would silence the next ones
             self._limited(ticket, None if asked and asked > MAX_RETRY_AFTER else asked, error.limits)
         elif error.kind in CONGESTION:
-            self._concurrency.faulted(now=now, sent_at=ticket.sent_at)
+            reason = self._concurrency.faulted(now=now, sent_at=ticket.sent_at)
+            if reason is not None:
+                self._tell(reason)
         self._settle(ticket, None, sent=error.kind != "rate_limit")
         self._end(ticket)
 
@@ -202,7 +204,7 @@ class Gate:
                 if flow.cooled is not None:
                     flow.cooled(max(0.0, self._cooldown.closed_until - max(before, now)))
         if not self._pace.told and not self._tokens.limited:  # else it says nothing of how many may be in flight
-            reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at)
+            reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at, in_flight=self.in_flight)
             if reason is not None:
                 self._tell(reason)
 
