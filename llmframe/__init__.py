@@ -23,7 +23,7 @@ from llmframe.options import use
 if TYPE_CHECKING:
     from llmframe import datasets, testing
     from llmframe.api.runs import cancel, last_run
-    from llmframe.api.verbs import amap, map, plan  # noqa: A004 - the verb's name
+    from llmframe.api.verbs import amap, astream, map, plan, stream  # noqa: A004 - the verb's name
     from llmframe.core.template import Template
     from llmframe.engine.progress import Progress
     from llmframe.report import PlanReport, RunReport
@@ -42,6 +42,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "amap",
+    "astream",
     "cancel",
     "datasets",
     "errors",
@@ -50,6 +51,7 @@ __all__ = [
     "options",
     "plan",
     "register",
+    "stream",
     "testing",
     "use",
 ]
@@ -61,10 +63,12 @@ _HOMES = {
     "RunReport": "llmframe.report",
     "Template": "llmframe.core.template",
     "amap": "llmframe.api.verbs",
+    "astream": "llmframe.api.verbs",
     "cancel": "llmframe.api.runs",
     "last_run": "llmframe.api.runs",
     "map": "llmframe.api.verbs",
     "plan": "llmframe.api.verbs",
+    "stream": "llmframe.api.verbs",
 }
 _MODULES = ("datasets", "testing")
 

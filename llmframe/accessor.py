@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
 import warnings
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from collections.abc import AsyncGenerator, Generator, Mapping
+from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.frames.hook import on_import
 from llmframe.options import UNSET, CacheOption, OutputMode, Priority, Unset
 
 if TYPE_CHECKING:
-    from llmframe.api.arguments import Labels, LoopOption, Nested, OnError
+    from typing import Unpack
+
+    from llmframe.api.arguments import Labels, LoopOption, MapOptions, Nested, OnError
     from llmframe.core.template import OnNull
     from llmframe.engine.progress import ProgressOption
     from llmframe.report import PlanReport
@@ -23,13 +26,13 @@ class Verbs:
 
     def __init__(self, frame: Any) -> None:
         self._frame = frame
-        for method in (Verbs.map, Verbs.amap, Verbs.plan):
-            method.__doc__ = getattr(_verbs(), method.__name__).__doc__
+        if Verbs.map.__doc__ is None:
+            _document()
 
     def __repr__(self) -> str:
         """The verbs by name; a lazy query has but one, for its rows aren't there yet."""
         kind = type(self._frame).__name__
-        verbs = "map" if kind in ("LazyFrame", "Expr") else "map, amap, plan"
+        verbs = "map" if kind in ("LazyFrame", "Expr") else "map, amap, stream, astream, plan"
         return f"<llm verbs of {kind}: {verbs}>"
 
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
@@ -188,6 +191,28 @@ class Verbs:
             **unknown,
         )
 
+    def stream(  # noqa: D102 - documented by the function
+        self,
+        prompt_template: object,
+        schema: object = None,
+        *,
+        rows: int = 1000,
+        ordered: bool = False,
+        **options: Unpack[MapOptions],
+    ) -> Generator[Any]:
+        return _verbs().stream(self._frame, prompt_template, schema, rows=rows, ordered=ordered, **options)
+
+    def astream(  # noqa: D102 - documented by the function
+        self,
+        prompt_template: object,
+        schema: object = None,
+        *,
+        rows: int = 1000,
+        ordered: bool = False,
+        **options: Unpack[MapOptions],
+    ) -> AsyncGenerator[Any]:
+        return _verbs().astream(self._frame, prompt_template, schema, rows=rows, ordered=ordered, **options)
+
     def plan(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.plan?` helps
         self,
         prompt_template: object,
@@ -265,6 +290,16 @@ class Verbs:
             output_mode=output_mode,
             **unknown,
         )
+
+
+def _document() -> None:
+    """Give the verbs the docstrings of the functions, and the written-out signatures to those that pass options on."""
+    for method in (Verbs.map, Verbs.amap, Verbs.stream, Verbs.astream, Verbs.plan):
+        method.__doc__ = getattr(_verbs(), method.__name__).__doc__
+    for method in (Verbs.stream, Verbs.astream):
+        shown = inspect.signature(getattr(_verbs(), method.__name__))
+        (own, *_), (_, *others) = inspect.signature(method).parameters.values(), shown.parameters.values()
+        cast("Any", method).__signature__ = shown.replace(parameters=[own, *others])
 
 
 def _verbs() -> Any:

@@ -264,6 +264,9 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "retries": "max_attempts",
     "max_retries": "max_attempts",
     "api_base": "base_url",
+    "chunk_size": "rows",
+    "chunksize": "rows",
+    "batch_size": "rows",
 }
 """What other libraries call an argument, with its name here."""
 

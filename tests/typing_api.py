@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncGenerator, Generator
 from typing import Literal, assert_type
 
 import pandas as pd
@@ -37,10 +38,21 @@ async def the_async_twin_gives_the_same_kind(polars: pl.DataFrame) -> None:
     assert_type(await llmframe.amap(polars, Template("{a}"), Sentiment), pl.DataFrame)
 
 
+def streams_are_generators_of_the_same_kind(pandas: pd.DataFrame, polars: pl.DataFrame) -> None:
+    """So that `contextlib.closing` and `aclosing` take them."""
+    assert_type(llmframe.stream(pandas, "{a}", Sentiment, rows=100), Generator[pd.DataFrame])
+    assert_type(llmframe.astream(polars, "{a}", Sentiment, ordered=True, cache=False), AsyncGenerator[pl.DataFrame])
+    llmframe.stream(pandas, "{a}", Sentiment, rows="100")  # pyright: ignore[reportArgumentType]
+    llmframe.stream(pandas, "{a}", Sentiment, on_null="maybe")  # pyright: ignore[reportArgumentType]
+
+
 def options_are_checked(polars: pl.DataFrame) -> None:
     """A wrong word is an error here before it is one at run time."""
     with llmframe.use(model="openai/gpt-4o-mini", requests_per_minute=500, params={"temperature": 0}):
         llmframe.map(polars, "{a}", bool, on_null="render", on_error="raise", labels="string", cache="refresh")
+        llmframe.map(polars, "{a}", bool, priority="low", hedge=True, budget={"seconds": 600}, tokens_per_minute=9e4)
+    llmframe.map(polars, "{a}", bool, priority="urgent")  # pyright: ignore[reportArgumentType]
+    llmframe.map(polars, "{a}", bool, budget=5)  # pyright: ignore[reportArgumentType]
     llmframe.map(polars, "{a}", bool, on_null="maybe")  # pyright: ignore[reportArgumentType]
     llmframe.use(requests_per_minute="many")  # pyright: ignore[reportArgumentType]
 

@@ -124,16 +124,21 @@ LOCAL_ARGUMENTS: Final = tuple(
 
 
 def arguments(
-    prompt_template: object, schema: object, options: Mapping[str, object], *, verb: str = "map"
+    prompt_template: object,
+    schema: object,
+    options: Mapping[str, object],
+    *,
+    verb: str = "map",
+    also: tuple[str, ...] = (),
 ) -> Arguments:
-    """The checked arguments of a call.
+    """The checked arguments of a call; `also` names those that the verb has beside `map`'s, for its errors.
 
     Raises
     ------
     UsageError
         For an unknown argument, a provider's word outside `params`, or a value that can't work.
     """
-    known = ("prompt_template", "schema", *LOCAL_ARGUMENTS, *SENDING_OPTIONS)
+    known = ("prompt_template", "schema", *also, *LOCAL_ARGUMENTS, *SENDING_OPTIONS)
     refuse_unknown({name: value for name, value in options.items() if name not in known}, known, verb=verb)
     sending = resolve_options({name: value for name, value in options.items() if name in SENDING_OPTIONS})
     local = {name: value for name, value in options.items() if name in LOCAL_ARGUMENTS}

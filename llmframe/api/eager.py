@@ -13,7 +13,7 @@ from llmframe.api.keeping import store_of
 from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import new_run, warn_of_failures
 from llmframe.core.columns import Column
-from llmframe.core.outcome import Outcome
+from llmframe.core.outcome import Failure, Outcome
 from llmframe.core.plan import Plan, first_failure
 from llmframe.engine import bridge
 from llmframe.engine.bridge import Post
@@ -32,13 +32,14 @@ INTERRUPTED: Final = (
 
 @dataclass(slots=True)
 class Part:
-    """One part of a run: prepared rows on their way to columns."""
+    """One part of a run: prepared rows on their way to columns; `offset` rows of the frame stand before them."""
 
     prepared: Prepared
     run: Run
     plan: Plan
     store: Store
     outcomes: list[Outcome | None] = field(default_factory=list[Outcome | None])
+    offset: int = 0
 
     def work(
         self, listener_: Callable[[Progress], None] | None, home: asyncio.AbstractEventLoop | None = None
@@ -74,12 +75,17 @@ class Part:
         if self.run.interrupted or self.run.stop is not None:
             self.run.frame = result
         if self.prepared.asking.arguments.on_error == "raise":
-            self._raise_first(result)
+            self.raise_first(result)
         warn_of_failures(self.run)
         return result
 
-    def _raise_first(self, result: object) -> None:
-        found = first_failure(self.plan, self.outcomes, missing=self.run.missing)
+    def first_failure(self) -> tuple[int, Failure] | None:
+        """The first failed row by position here, with its failure."""
+        return first_failure(self.plan, self.outcomes, missing=self.run.missing)
+
+    def raise_first(self, result: object) -> None:
+        """Raise `RowError` with `result` for the first failed row, if there is one."""
+        found = self.first_failure()
         if found is None:
             return
         row, failure = found
@@ -88,7 +94,7 @@ class Part:
         if isinstance(self.prepared.frame, SeriesFrame) and ask.gives_series:
             hint = "a map over the Series' `.to_frame()` has an error column that says why"
         raise RowError(
-            f"row {row} failed: {failure.kind} ({hint})",
+            f"row {self.offset + row} failed: {failure.kind} ({hint})",
             kind=failure.kind,
             frame=result,
         )
@@ -96,8 +102,8 @@ class Part:
 
 def run_map(native: object, arguments: Arguments) -> object:
     """`map` over an eager frame, from synchronous code."""
-    if _is_empty_list(native):
-        return _without_rows(arguments)
+    if is_empty_list(native):
+        return without_rows(arguments)
     part = _part(native, arguments, verb="map")
     show, close = listener(arguments.progress)
     try:
@@ -118,8 +124,8 @@ def run_map(native: object, arguments: Arguments) -> object:
 
 async def run_amap(native: object, arguments: Arguments) -> object:
     """`amap` over an eager frame."""
-    if _is_empty_list(native):
-        return _without_rows(arguments)
+    if is_empty_list(native):
+        return without_rows(arguments)
     part = _part(native, arguments, verb="amap")
     show, close = listener(arguments.progress)
     # the connections of a client with a transport of its own belong to the loop that it was made for: this one
@@ -142,18 +148,23 @@ async def _on_callers_loop(part: Part, show: Callable[[Progress], None] | None) 
     await bridge.arun(part.work(show, home), interrupt=part.run.cancel)
 
 
-def _is_empty_list(native: object) -> bool:
+def is_empty_list(native: object) -> bool:
+    """Whether `native` is a list of dicts without any."""
     return isinstance(native, list) and not cast("list[object]", native)
 
 
-def _without_rows(arguments: Arguments) -> object:
+def without_rows(arguments: Arguments) -> list[object]:
     """A list without rows has no columns that a template could be held against; the rest is checked."""
     asking(arguments).client()
     return []
 
 
+def begin_run(prepared: Prepared) -> Run:
+    """A run over the rows of a frame, beginning now."""
+    client = prepared.client
+    return new_run(model=client.model, provider=client.provider, rows=len(prepared.frame))
+
+
 def _part(native: object, arguments: Arguments, *, verb: str) -> Part:
-    frame = wrap(native)
-    prepared = prepare(asking(arguments), frame, verb=verb)
-    run = new_run(model=prepared.client.model, provider=prepared.client.provider, rows=len(frame))
-    return Part(prepared, run, prepared.plan(), store_of(arguments.sending.cache))
+    prepared = prepare(asking(arguments), wrap(native), verb=verb)
+    return Part(prepared, begin_run(prepared), prepared.plan(), store_of(arguments.sending.cache))

@@ -23,6 +23,7 @@ PUBLIC = [
     "UsageError",
     "__version__",
     "amap",
+    "astream",
     "cancel",
     "datasets",
     "errors",
@@ -31,6 +32,7 @@ PUBLIC = [
     "options",
     "plan",
     "register",
+    "stream",
     "testing",
     "use",
 ]
@@ -44,8 +46,11 @@ FRAMES = {
     "polars.LazyFrame": pl.LazyFrame({"text": ["a"]}),
     "polars.Expr": pl.col("text"),
 }
-VERBS = {kind: ["map", "amap", "plan"] for kind in FRAMES} | {"polars.LazyFrame": ["map"], "polars.Expr": ["map"]}
-"""A lazy query runs when it is collected, so it has neither an async twin nor a plan."""
+VERBS = {kind: ["map", "amap", "stream", "astream", "plan"] for kind in FRAMES} | {
+    "polars.LazyFrame": ["map"],
+    "polars.Expr": ["map"],
+}
+"""A lazy query runs when it is collected, so it has neither an async twin nor parts nor a plan."""
 
 
 def parameters(verb: Callable[..., object]) -> list[tuple[str, object, object]]:
@@ -72,7 +77,14 @@ def test_map_and_amap_take_the_same():
     assert parameters(llmframe.map) == parameters(llmframe.amap)
 
 
-@pytest.mark.parametrize("verb", ["map", "amap", "plan"])
+def test_the_streams_take_what_map_takes_and_how_the_parts_are_cut():
+    of_map, own = parameters(llmframe.map), parameters(llmframe.stream)
+    assert own == parameters(llmframe.astream)
+    assert [name for name, _, _ in own[:5]] == ["prompt_template", "schema", "rows", "ordered", "system"]
+    assert own[:2] + own[4:] == of_map
+
+
+@pytest.mark.parametrize("verb", ["map", "amap", "stream", "astream", "plan"])
 def test_a_verb_takes_all_but_prompt_and_schema_by_keyword(verb: str):
     kinds = {name: kind for name, kind, _ in parameters(getattr(llmframe, verb))}
     by_position = [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]

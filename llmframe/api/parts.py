@@ -1,0 +1,211 @@
+"""The parts of one run over a frame, begun in order and no faster than somebody takes them."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from llmframe.api.eager import Part
+from llmframe.api.keeping import store_of_parts
+from llmframe.api.prepared import Prepared
+from llmframe.clients.base import Client
+from llmframe.core.plan import Plan, Planned
+from llmframe.engine import bridge
+from llmframe.engine.bridge import Post
+from llmframe.engine.hop import OnLoop
+from llmframe.engine.progress import Progress
+from llmframe.engine.run import Run
+
+LEAST_WINDOW: Final = 4
+"""Parts that may be begun and not yet taken, at least: a few slow rows, each in its own part, hold up no others."""
+
+
+def window(rows: int, max_concurrency: int) -> int:
+    """How many parts may be begun and not yet taken: rows for `max_concurrency` requests, and one part more."""
+    return max(LEAST_WINDOW, -(-max_concurrency // rows) + 1)
+
+
+class HeldClient:
+    """A client that all parts of a run use: started by the first of them, closed by whoever holds it."""
+
+    def __init__(self, client: Client) -> None:
+        self.held = client
+        self._starting = asyncio.Lock()
+        self._started = False
+        self.send = client.send
+
+    def __getattr__(self, name: str) -> Any:
+        """What the client says of itself."""
+        return getattr(self.held, name)
+
+    async def start(self) -> None:
+        """As the client's, once."""
+        async with self._starting:
+            if not self._started:
+                await self.held.start()
+                self._started = True
+
+    async def close(self) -> None:
+        """Nothing: the next part may need it."""
+
+
+class DrawnPlan(Plan):
+    """A plan that tells when its last request has been drawn: workers will soon have nothing to do."""
+
+    drawn: Callable[[], None]
+
+    def draw(self) -> Iterator[list[Planned]]:
+        """As a plan's."""
+        yield from super().draw()
+        self.drawn()
+
+
+@dataclass(slots=True, eq=False)
+class Slice:
+    """A part on its way; `number` is its place in the order."""
+
+    number: int
+    part: Part
+    task: asyncio.Task[None]
+    drawn: bool = False
+
+    def failed(self) -> str | None:
+        """The kind of its first failed row; `None` when all are answered."""
+        found = self.part.first_failure()
+        return None if found is None else found[1].kind
+
+
+class Parts:
+    """What is begun of one run; all of it happens on the private loop, except for `make`.
+
+    A part is begun when the last request of the one before it has been drawn, so that what came first is finished
+    first, and only while fewer than a window of them are begun and not yet taken.
+
+    Parameters
+    ----------
+    prepared
+        The whole frame's map.
+    rows
+        Rows of a part; the last one may have fewer.
+    ordered
+        Whether parts are taken in the frame's order; else as they finish.
+    """
+
+    def __init__(self, prepared: Prepared, *, rows: int, ordered: bool) -> None:
+        said = prepared.asking.arguments
+        self._client = HeldClient(prepared.client)
+        self._prepared = replace(prepared, client=cast("Client", self._client))
+        self._fingerprints = prepared.asking.question(prepared.client).fingerprints()
+        self._store = store_of_parts(said.sending.cache)
+        self._rows, self._ordered, self._raises = rows, ordered, said.on_error == "raise"
+        self._window = window(rows, said.sending.max_concurrency)
+        self.count = max(1, -(-len(prepared.frame) // rows))
+        self._begun = self._taken = 0
+        self._over = False
+        self._alive: dict[int, Slice] = {}
+        self._finished: deque[Slice] = deque()
+        self._news = asyncio.Event()
+        self._post: Post = nowhere
+
+    def open(
+        self, run: Run, *, show: Callable[[Progress], None] | None, home: asyncio.AbstractEventLoop | None
+    ) -> None:
+        """Take the run that the parts belong to, what shows its progress, and the loop of the client's connections."""
+        self.run, self._show, self._home = run, show, home
+        self._loop = bridge.private_loop()
+
+    async def take(self, post: Post) -> Part:
+        """The next finished part, which is then the caller's alone; raises what ended a part's work."""
+        self._post = post
+        try:
+            while True:
+                self._begin()
+                found = self._finished_one()
+                if found is not None:
+                    break
+                self._news.clear()
+                await self._news.wait()
+            found.task.result()
+            if self._raises and found.failed():
+                found = await self._first_failed(found)
+        finally:
+            self._post = nowhere
+        del self._alive[found.number]
+        self._taken += 1
+        self._begin()
+        return found.part
+
+    async def end(self, post: Post) -> None:
+        """Cancel what is in flight where parts are left, and let go of everything."""
+        del post
+        self._over = True
+        tasks = [each.task for each in self._alive.values()]
+        if self._taken < self.count and (self.run.stop is None or not all(task.done() for task in tasks)):
+            self.run.cancel()
+        if tasks:
+            await asyncio.wait(tasks, timeout=bridge.GRACE_SECONDS)
+        for task in tasks:
+            if task.done() and not task.cancelled():
+                task.exception()  # looked at: what ended the parts was told already
+        self._alive.clear()
+        self._finished.clear()
+        client = self._client.held
+        await (client if self._home is None else OnLoop(client, self._home)).close()
+
+    def _finished_one(self) -> Slice | None:
+        if not self._ordered:
+            return self._finished.popleft() if self._finished else None
+        found = self._alive.get(self._taken)
+        return found if found is not None and found.task.done() else None
+
+    async def _first_failed(self, found: Slice) -> Slice:
+        """The first part with a failure of its own; others have rows that it cancelled."""
+        self._over = True
+        begun = [self._alive[number] for number in sorted(self._alive)]
+        await asyncio.wait([each.task for each in begun])
+        return next((each for each in begun if each.failed() not in (None, "cancelled")), found)
+
+    def _begin(self) -> None:
+        """Begin parts as long as there is use and room for one."""
+        while not self._over and self._begun < self.count and len(self._alive) < self._window:
+            latest = self._alive.get(self._begun - 1)
+            if latest is not None and not latest.drawn and not latest.task.done():
+                return
+            self._alive[self._begun] = self._slice(self._begun)
+            self._begun += 1
+
+    def _slice(self, number: int) -> Slice:
+        start, stop = number * self._rows, (number + 1) * self._rows
+        whole = self._prepared
+        frame = whole.frame.part(start, stop)
+        asked = None if whole.asked is None else whole.asked[start:stop]
+        plan = DrawnPlan(whole.prompt, self._fingerprints, length=len(frame), read=frame.cells, asked=asked)
+        plan.drawn = lambda: self._drawn(number)
+        part = Part(replace(whole, frame=frame, asked=asked), self.run, plan, self._store, offset=start)
+        task = self._loop.create_task(part.work(self._show, self._home)(self._tell))
+        found = Slice(number, part, task)
+        task.add_done_callback(lambda _: self._ended(found))
+        return found
+
+    def _tell(self, call: Callable[[], None]) -> None:
+        """Hand a call over to whoever waits for a part just now."""
+        self._post(call)
+
+    def _drawn(self, number: int) -> None:
+        if number in self._alive:
+            self._alive[number].drawn = True
+        self._loop.call_soon_threadsafe(self._begin)  # not here, in the middle of another part's drawing
+
+    def _ended(self, found: Slice) -> None:
+        if not self._ordered:
+            self._finished.append(found)
+        self._news.set()
+        self._begin()
+
+
+def nowhere(call: Callable[[], None]) -> None:
+    """Drop a call: nobody waits for a part just now, so nobody is told of progress."""
+    del call
