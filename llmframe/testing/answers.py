@@ -113,6 +113,7 @@ def _stream(call: Call, step: steps.Step | None) -> Response:
 def _completion(call: Call, step: steps.Step | None) -> Response:
     """A 200 with a chat completion."""
     said = say(call, step)
+    prompt_tokens, completion_tokens = call.prompt_tokens, said.tokens
     message: dict[str, Any] = {"role": "assistant", "content": said.content, "refusal": said.refusal}
     if said.tool_calls is not None:
         message["tool_calls"] = [
@@ -126,16 +127,13 @@ def _completion(call: Call, step: steps.Step | None) -> Response:
         "created": CREATED,
         "model": call.request.get("model"),
         "choices": [] if isinstance(step, steps.NoChoices) else [choice],
-        "usage": usage(call, said),
+        "usage": usage(prompt_tokens, completion_tokens),
         "system_fingerprint": "fp_testing",
     }
     if isinstance(step, steps.Without):
         for key in step.keys:
             for part in (body, choice, message):
                 part.pop(key, None)
-    told = "usage" in body
-    return Response(
-        body=json.dumps(body).encode(),
-        prompt_tokens=call.prompt_tokens if told else 0,
-        completion_tokens=said.tokens if told else 0,
-    )
+        if "usage" not in body:
+            prompt_tokens = completion_tokens = 0
+    return Response(body=json.dumps(body).encode(), prompt_tokens=prompt_tokens, completion_tokens=completion_tokens)

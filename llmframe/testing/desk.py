@@ -122,7 +122,8 @@ class Desk:
             return limited
         self._tally.charged(charge)
         answer = self._policy.refusal(request) or self._under(call, self._step(call))
-        answer.headers.update(headers)
+        if headers:
+            answer.headers.update(headers)
         return answer
 
     def _under(self, call: Call, step: steps.Step | None) -> Response:

@@ -13,6 +13,8 @@ from llmframe.testing.instances import instance
 from llmframe.testing.shapes import is_object
 
 ECHO = re.compile(r"row-\d+")
+plain_json = json.JSONEncoder(ensure_ascii=False).encode
+"""JSON text; `json.dumps` would make an encoder for every call."""
 CREATED = 1_700_000_000
 """Unix seconds that every answer claims to be from."""
 
@@ -49,7 +51,7 @@ def say(call: Call, step: steps.Step | None) -> Said:
             calls = ((name, text if isinstance(text, str) else json.dumps(text)) for name, text in step.calls)
             return Said(tool_calls=tuple(calls), finish=step.finish_reason)
         case _:
-            text = json.dumps(step.value, ensure_ascii=False) if isinstance(step, steps.Object) else usual_text(call)
+            text = plain_json(step.value) if isinstance(step, steps.Object) else usual_text(call)
             if isinstance(step, steps.Truncated):
                 return _in_form(call, text[: int(len(text) * step.share)], finish="length")
             return _in_form(call, text, finish=None)
@@ -64,12 +66,12 @@ def _in_form(call: Call, text: str, *, finish: str | None) -> Said:
     return Said(tool_calls=((call.tool, text),), finish=finish or usual)
 
 
-def usage(call: Call, said: Said) -> dict[str, Any]:
+def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
     """The `usage` of an answer."""
     return {
-        "prompt_tokens": call.prompt_tokens,
-        "completion_tokens": said.tokens,
-        "total_tokens": call.prompt_tokens + said.tokens,
+        "prompt_tokens": prompt_tokens,
+        "completion_tokens": completion_tokens,
+        "total_tokens": prompt_tokens + completion_tokens,
         "prompt_tokens_details": {"cached_tokens": 0, "audio_tokens": 0},
         "completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 0},
     }
@@ -84,4 +86,4 @@ def usual_text(call: Call) -> str:
             return f"answer {call.seed:016x}"
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
     value = instance(schema, seed=call.seed, echo=echo.group() if echo else None)
-    return json.dumps(value, ensure_ascii=False)
+    return plain_json(value)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from llmframe.testing import steps
 from llmframe.testing.calls import Call
-from llmframe.testing.said import CREATED, Said, say, usage
+from llmframe.testing.said import CREATED, Said, plain_json, say, usage
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 PIECE_CHARS = 8
@@ -58,8 +57,8 @@ def stream(call: Call, step: steps.Step | None) -> Stream:
             closing = [chunks.of({}, finish=said.finish)]
     told = None
     if call.include_usage and "usage" not in chunks.left_out:
-        closing.append(chunks.without_choices(usage(call, said)))
         told = (call.prompt_tokens, said.tokens)
+        closing.append(chunks.without_choices(usage(*told)))
     return Stream((opening, *content, *closing, DONE), told)
 
 
@@ -85,7 +84,7 @@ def _cut(text: str) -> Iterable[str]:
 
 
 def _event(data: dict[str, Any]) -> bytes:
-    return b"data: " + json.dumps(data, ensure_ascii=False).encode() + b"\n\n"
+    return b"data: " + plain_json(data).encode() + b"\n\n"
 
 
 class _Chunks:

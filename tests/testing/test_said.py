@@ -26,8 +26,6 @@ def test_a_step_decides_what_is_said_and_the_form_where_it_is_said():
 
 
 def test_an_answer_costs_a_quarter_of_its_characters_and_one():
-    # 1 character and 4 tokens of a message go in; 9 characters come out.
-    said = Said(content="123456789", finish="stop")
-    assert said.tokens == 3
-    told = usage(call_of(), said)
-    assert (told["prompt_tokens"], told["completion_tokens"], told["total_tokens"]) == (4, 3, 7)
+    assert Said(content="123456789", finish="stop").tokens == 3
+    assert Said(tool_calls=(("name", "12345678"),), finish="stop").tokens == 4
+    assert usage(4, 3)["total_tokens"] == 7
