@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import importlib
-import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
@@ -187,8 +186,8 @@ class OpenAIClient:
         if answer.status >= _ERROR_STATUS:
             raise from_response(answer.status, answer.content, answer.headers, secrets=self._secrets)
         try:
-            data: object = json.loads(answer.content)
-        except ValueError:
+            data = chat.parse(answer.content)
+        except (ValueError, RecursionError):
             data = None
         if not isinstance(data, dict):
             kind = answer.headers.get("content-type", "unknown type").split(";")[0]

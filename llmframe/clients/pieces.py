@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-import json
 from typing import Any, cast
 
+from llmframe.clients.chat import parse
 from llmframe.clients.faults import failure_inside
 
 _DONE = b"[DONE]"
@@ -100,7 +100,7 @@ class Pieces:
             self.done, self._data = True, b""
             return
         try:
-            chunk: object = json.loads(self._data)
+            chunk = parse(self._data)
         except ValueError:
             if last:
                 raise

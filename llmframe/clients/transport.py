@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import urljoin, urlsplit
 
+from pydantic_core import to_json
+
 from llmframe.clients.base import Message, RequestError
 from llmframe.clients.faults import from_response
 from llmframe.clients.params import Params
@@ -54,6 +56,14 @@ class Prepared:
     def of(cls, body: dict[str, Any]) -> Prepared:
         """From a body that has `model` in it and no `messages`."""
         return cls(body, json.dumps(body, ensure_ascii=False)[:-1].encode() + b', "messages": ')
+
+    def with_messages(self, messages: list[Message]) -> bytes:
+        """The whole body; raises `UnicodeEncodeError` where UTF-8 can't hold a text."""
+        try:
+            written = to_json(messages)  # 0.4 µs, the standard library 6 µs
+        except ValueError:
+            written = json.dumps(messages, ensure_ascii=False).encode()  # its exceptions tell what can't be sent
+        return self.head + written + b"}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,6 +187,7 @@ class SessionTransport:
 
     def __init__(self, url: str, headers: Mapping[str, str]) -> None:
         import aiohttp  # noqa: PLC0415 - loads in 0.2 s
+        import yarl  # noqa: PLC0415 - comes with it
 
         secure: Any = False
         if url.startswith("https:"):
@@ -185,7 +196,10 @@ class SessionTransport:
             secure = httpx2.create_ssl_context()
         self.url = url
         self.headers = dict(headers)
+        self._url = yarl.URL(url)
         self._session = aiohttp.ClientSession(
+            # The session's own: given with every request they are merged every time, 4 µs.
+            headers=self.headers,
             connector=aiohttp.TCPConnector(limit=0, ssl=secure, keepalive_timeout=_KEEPALIVE_S),
             timeout=aiohttp.ClientTimeout(total=None, connect=None, sock_connect=None, sock_read=None),
             cookie_jar=aiohttp.DummyCookieJar(),
@@ -201,13 +215,13 @@ class SessionTransport:
         return _SessionAnswer(await self._send(prepared, messages))
 
     async def _send(self, prepared: Prepared, messages: list[Message]) -> Any:
-        data = prepared.head + json.dumps(messages, ensure_ascii=False).encode() + b"}"
-        url = self.url
+        data = prepared.with_messages(messages)
+        url = self._url
         for _ in range(MAX_REDIRECTS):
-            answer = await self._session.post(url, data=data, headers=self.headers, allow_redirects=False)
+            answer = await self._session.post(url, data=data, allow_redirects=False)
             if answer.status not in _SAME_REQUEST:
                 return answer
-            target = moved(answer.status, answer.headers, here=url, origin=self.url)
+            target = moved(answer.status, answer.headers, here=str(url), origin=self.url)
             if target is None:
                 return answer
             answer.release()
