@@ -53,11 +53,13 @@ class Misery:
         self.asked: Counter[str] = Counter()
         self.counts: Counter[str] = Counter()
         self.passed = self.probes = 0
+        self.first: float | None = None
         self.dead_until: float | None = None
         self.throttle = Throttle(requests_per_minute=self.silent, tokens_per_minute=None)
 
     def answer(self, _: str, request: dict[str, Any]) -> object:
         now = time.monotonic()
+        self.first = self.first or now
         if self.dead_after and self.passed >= self.dead_after:
             self.dead_until = self.dead_until or now + self.dead_for
             if now < self.dead_until:
@@ -94,21 +96,20 @@ def main() -> None:
     misery = Misery(**own)
     provider = Provider(record=False, answer=misery.answer, **said)
     samples: list[tuple[float, int, int, int]] = []
-    start = [time.monotonic()]
 
     def sample() -> None:
         while True:
             time.sleep(TICK)
             seen = provider.statuses
-            samples.append((time.monotonic() - start[0], seen[200], seen[429], provider.in_flight))
+            samples.append((time.monotonic(), seen[200], seen[429], provider.in_flight))
 
     def reset() -> None:
         provider.reset()
         misery.zero()
         samples.clear()
-        start[0] = time.monotonic()
 
     def stats() -> dict[str, object]:
+        first = misery.first or time.monotonic()
         return {
             "requests": provider.requests,
             "n429": provider.statuses[429],
@@ -117,7 +118,7 @@ def main() -> None:
             "prompt_tokens": provider.prompt_tokens,
             "faults": dict(misery.counts),
             "probes": misery.probes,
-            "samples": samples,
+            "samples": [(round(at - first, 2), *rest) for at, *rest in samples if at >= first],
         }
 
     threading.Thread(target=sample, daemon=True).start()

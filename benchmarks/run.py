@@ -121,9 +121,18 @@ def publish(record: dict[str, Any], source: Path) -> None:
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(TABLE_START)
     _, after = rest.split(TABLE_END)
-    body = f"{TABLE_START}\n\n{table.markdown(record)}\n\n{noise(record)}\n\n{TABLE_END}"
+    lines = [table.markdown(record), f"{conditions(record)} {noise(record)}"]
+    body = "\n\n".join([TABLE_START, *lines, TABLE_END])
     page.write_text(before + body + after, encoding="utf-8")
     print(drawn(record, source, DOCS / "benchmarks.png"))
+
+
+def conditions(record: dict[str, Any]) -> str:
+    """What the figures of a run were measured with."""
+    told = record["machine"]
+    packages = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
+    share = "all rows" if record["scale"] == 1 else f"a trial with {record['scale']:g} of the rows"
+    return f"{record['rounds']} rounds, {share}; {told['cores']} cores, Python {told['python']}, {packages}."
 
 
 def noise(record: dict[str, Any]) -> str:

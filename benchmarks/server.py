@@ -87,6 +87,7 @@ class Desk:
             "first": counts.first,
             "span": counts.last - counts.first,
             "full_after": counts.full - counts.first,
+            "mean_in_flight": sum(ordered) / (counts.last - counts.first) if len(ordered) > 1 else 0.0,
             "p50": ordered[len(ordered) // 2] if ordered else None,
             "cpu": usage.ru_utime + usage.ru_stime,
         }

@@ -59,4 +59,4 @@ def printed(record: dict[str, Any], changes: dict[str, str]) -> str:
 
 def markdown(record: dict[str, Any]) -> str:
     lines = [HEADER, ["---"] * len(HEADER), *rows(record, {})]
-    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
+    return "\n".join(f"| {' | '.join(cell.replace('|', '/') for cell in line)} |" for line in lines)
