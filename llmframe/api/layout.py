@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -104,65 +105,90 @@ class Layout:
             )
 
     def columns(self, plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> list[Column]:
-        """The columns' values, one a row of `plan`; `missing` is the failure of a request without an outcome."""
-        results = [missing if outcome is None else outcome.result for outcome in outcomes]
-        answers = [result.values if isinstance(result, Answer) else None for result in results]
-        errors = [None if isinstance(result, Answer) else str(result) for result in results]
-        rows = plan.scatter(answers, unplanned=lambda _: None, outside=None)
+        """The columns' values for every row of `plan`; `missing` is the failure of a request without an outcome."""
+        entries, rows = _entries(plan, outcomes, missing=missing, meta=self.meta)
+        answers = [entry.result.values if isinstance(entry.result, Answer) else None for entry in entries]
         values: list[list[object]] = [
-            [None if row is None else row[position] for row in rows] for position in range(len(self.schema.fields))
+            [None if answer is None else answer[position] for answer in answers]
+            for position in range(len(self.schema.fields))
         ]
-
-        def without_request(row: int) -> str:
-            return str(plan.failures.get(row, missing))
-
-        values.append([*plan.scatter(errors, unplanned=without_request, outside=None)])
+        values.append([str(entry.result) if isinstance(entry.result, Failure) else None for entry in entries])
         if self.meta:
-            values.append(_meta(plan, outcomes))
-        parts = [Column(name, type_, column) for (name, type_), column in zip(self.parts, values, strict=True)]
+            values.append([entry.meta for entry in entries])
         if self.into is None:
-            return [Column(self.prefix + part.name, part.type, part.values) for part in parts]
-        asked = plan.scatter([True] * len(results), unplanned=lambda _: True, outside=False)
-        names = [part.name for part in parts]
+            return [
+                Column(self.prefix + name, type_, column, rows=rows)
+                for (name, type_), column in zip(self.parts, values, strict=True)
+            ]
+        names = [name for name, _ in self.parts]
         structs: list[object] = [
-            dict(zip(names, row, strict=True)) if was_asked else None
-            for was_asked, row in zip(asked, zip(*(part.values for part in parts), strict=True), strict=True)
+            None if entry.result is None else dict(zip(names, row, strict=True))
+            for entry, row in zip(entries, zip(*values, strict=True), strict=True)
         ]
         (name, type_), *_ = self.types
-        return [Column(name, type_, structs)]
+        return [Column(name, type_, structs, rows=rows)]
 
 
-def _meta(plan: Plan, outcomes: Sequence[Outcome | None]) -> list[object]:
-    """Tokens and dollars stand on the first row of a shared request, so that columns and bill have the same sum."""
-    free: dict[str, object] = {"attempts": 0, "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0}
-    free |= {"usd": 0.0, "seconds": 0.0}
-    nothing = dict.fromkeys((name for name, _ in META_FIELDS), None) | free
-    first: list[object] = []
-    again: list[object] = []
-    for outcome in outcomes:
-        if outcome is None:
-            first.append(nothing)
-            again.append(nothing)
-            continue
-        full = {
-            "model": outcome.model and storable(outcome.model),
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    """What a row can get: a result, `None` outside the mask, and what it took."""
+
+    result: Answer | Failure | None
+    meta: dict[str, object] | None = None
+
+
+def _entries(
+    plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure, meta: bool
+) -> tuple[list[_Entry], array[int] | None]:
+    """What rows can get, each once, and the place of every row's; `None` where rows are in that order.
+
+    Tokens and dollars stand on the first row of a shared request, so that columns and bill have the same sum.
+    """
+    told = [*outcomes, *[None] * (len(plan.first_rows) - len(outcomes))]
+    entries = [
+        _Entry(missing if outcome is None else outcome.result, _meta(outcome, first=True) if meta else None)
+        for outcome in told
+    ]
+    if len(entries) == plan.length:
+        return entries, None
+    rows = plan.requests
+    if meta:
+        rows = rows[:]
+        for index, row in enumerate(plan.first_rows, len(entries)):
+            rows[row] = index
+        again = [_Entry(entry.result, _meta(told[at], first=False)) for at, entry in enumerate(entries)]
+        entries = again + entries
+    nothing = _meta(None, first=True) if meta else None
+    entries = plan.entries(
+        entries,
+        failed=lambda failure: _Entry(failure, nothing),
+        outside=_Entry(None),
+        missing=_Entry(missing, nothing),
+    )
+    return entries, rows
+
+
+def _meta(outcome: Outcome | None, *, first: bool) -> dict[str, object]:
+    found: dict[str, object] = {name: None for name, _ in META_FIELDS}
+    found |= {"attempts": 0, "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "usd": 0.0, "seconds": 0.0}
+    if outcome is None:
+        return found
+    found |= {
+        "model": outcome.model and storable(outcome.model),
+        "finish_reason": outcome.finish_reason and storable(outcome.finish_reason),
+        "source": outcome.source if first or outcome.source == "cache" else "shared",
+        "fingerprint": outcome.fingerprint,
+    }
+    if first:
+        found |= {
             "attempts": outcome.attempts,
             "input_tokens": outcome.usage.input_tokens,
             "output_tokens": outcome.usage.output_tokens,
             "cached_tokens": outcome.usage.cached_tokens,
             "usd": outcome.usd,
             "seconds": outcome.seconds,
-            "finish_reason": outcome.finish_reason and storable(outcome.finish_reason),
-            "source": outcome.source,
-            "fingerprint": outcome.fingerprint,
         }
-        first.append(full)
-        again.append(full | free | {"source": "cache" if outcome.source == "cache" else "shared"})
-    values = plan.scatter(again, unplanned=lambda _: nothing, outside=None)
-    for index, row in enumerate(plan.first_rows):
-        if index < len(first):
-            values[row] = first[index]
-    return values
+    return found
 
 
 def _free_prefix(names: Sequence[str], existing: Sequence[str]) -> str:

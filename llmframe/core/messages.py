@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar, cast
@@ -18,6 +19,9 @@ SYSTEM_ROLES = ("system", "developer")
 """Roles that stand before the few-shot examples."""
 
 _EXPECTED = 'a message is {"role": ..., "content": ...}'
+
+json_text = json.JSONEncoder().encode
+"""A text as `canonical_json` writes it: ASCII only."""
 
 T = TypeVar("T")
 U = TypeVar("U")
@@ -41,6 +45,36 @@ def message(role: str, texts: Sequence[str], *, parts: bool = False) -> Message:
     if parts:
         return {"role": role, "content": [{"type": "text", "text": text} for text in texts]}
     return {"role": role, "content": texts[0]}
+
+
+def canonical_pieces(turns: Sequence[Turn[str | int]]) -> tuple[list[str], list[int]]:
+    """The canonical JSON of messages around their slots: the constant texts, and the number of the slot between each.
+
+    Written with `json_text` in place of its slots, it is `canonical_json` of the messages.
+
+    Examples
+    --------
+    >>> canonical_pieces([Turn("user", (0,))])
+    (['[{"content":', ',"role":"user"}]'], [0])
+    """
+    pieces: list[str | int] = ["["]
+    for number, turn in enumerate(turns):
+        pieces.append(',{"content":' if number else '{"content":')
+        for part, text in enumerate(turn.texts):
+            before = (',{"text":' if part else '[{"text":') if turn.parts else ""
+            pieces += [before, json_text(text) if isinstance(text, str) else text]
+            pieces.append(',"type":"text"}' if turn.parts else "")
+        pieces.append("]" if turn.parts else "")
+        pieces.append(f',"role":{json_text(turn.role)}' + "}")
+    pieces.append("]")
+    constants, slots = [""], list[int]()
+    for piece in pieces:
+        if isinstance(piece, str):
+            constants[-1] += piece
+        else:
+            constants.append("")
+            slots.append(piece)
+    return constants, slots
 
 
 def read_messages(messages: Sequence[object], *, what: str = "prompt") -> list[Turn[object]]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from array import array
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, TypeVar
+from itertools import compress
+from typing import Any, Final, TypeVar, cast
 
+from llmframe.core.known import Known, exact_types
 from llmframe.core.outcome import Failure, Outcome
 from llmframe.core.request import Fingerprints
 from llmframe.core.template import Message, Prompt, Rendered
@@ -16,11 +18,9 @@ T = TypeVar("T")
 CHUNK_ROWS: Final = 512
 """Rows that are rendered at a time: small enough that the event loop never notices (about 2 ms)."""
 
-REMEMBERED_CHARACTERS: Final = 4_000_000
-"""Text of prompts kept, so that a repeated one isn't hashed again."""
-
 NOT_PLANNED: Final = -1
 NOT_ASKED: Final = -2
+_FIRST_FAILURE: Final = -3
 
 CellReader = Callable[[Sequence[int], int, int], list[list[object]]]
 """`(column positions, start, stop)` to one list of values a column, as `Frame.cells`."""
@@ -39,8 +39,21 @@ class Plan:
     """Which rows share which request; it fills as its requests are drawn.
 
     Nothing of a prompt is kept: a row costs 8 bytes and a distinct request its key, so that a million long rows
-    fit. Rows that can't be asked have their failure in `failures`; `first_rows` has the first row of every request;
-    `rows_done` counts rows with an outcome, and those that nobody asks for.
+    fit.
+
+    Attributes
+    ----------
+    length
+        Number of rows.
+    requests
+        Of every row the number of its request, from 0; `NOT_PLANNED` until it is drawn, `NOT_ASKED` outside the mask,
+        and below that a number for each different failure of rows that can't be asked.
+    first_rows, shares
+        Of every request its first row, and how many rows it has so far.
+    not_asked
+        Rows outside the mask.
+    rows_done
+        Rows with an outcome, and those that nobody asks for.
     """
 
     def __init__(
@@ -52,99 +65,170 @@ class Plan:
         read: CellReader,
         asked: Sequence[bool] | None = None,
     ) -> None:
-        self._prompt, self._fingerprints, self._read, self._asked = prompt, fingerprints, read, asked
+        self._prompt, self._read, self._asked = prompt, read, asked
+        self._key = prompt.keys(fingerprints)
         self.length = length
-        self.requests = array("q", [NOT_PLANNED]) * length
-        self.failures: dict[int, Failure] = {}
-        self.rows_done = 0
+        self.not_asked = 0
+        if asked is None:
+            self.requests = array("q", [NOT_PLANNED]) * length
+        else:
+            self.requests = array("q", map((NOT_ASKED, NOT_PLANNED).__getitem__, asked))
+            self.not_asked = self.requests.count(NOT_ASKED)
+        self.rows_done = self.not_asked
         self.first_rows = array("q")
-        self._shares = array("q")
+        self.shares: list[int] = []
         self._finished = bytearray()
+        self._numbers: dict[Failure, int] = {}
+        self._failed_rows: list[int] = []
+
+    @property
+    def failures(self) -> Mapping[int, Failure]:
+        """The failures of rows that can't be asked, by row."""
+        return _Failures(self.requests, self.failed_rows)
+
+    @property
+    def failed_rows(self) -> dict[Failure, int]:
+        """How many rows have each of these failures."""
+        return dict(zip(self._numbers, self._failed_rows, strict=True))
 
     def draw(self) -> Iterator[list[Planned]]:
         """The distinct requests, a list for every chunk of rows (it may be empty)."""
-        known = _Known()
+        known = Known()
         for start in range(0, self.length, CHUNK_ROWS):
-            stop = min(start + CHUNK_ROWS, self.length)
-            yield self._draw_chunk(start, stop, known)
+            yield self._draw_chunk(start, min(start + CHUNK_ROWS, self.length), known)
 
-    def _draw_chunk(self, start: int, stop: int, known: _Known) -> list[Planned]:
-        rows = [row for row in range(start, stop) if self._asked is None or self._asked[row]]
-        if len(rows) < stop - start:
-            self.rows_done += stop - start - len(rows)
-            for row in range(start, stop):
-                self.requests[row] = NOT_ASKED
-            for row in rows:
-                self.requests[row] = NOT_PLANNED
+    def _draw_chunk(self, start: int, stop: int, known: Known) -> list[Planned]:
+        asked = None if self._asked is None else self._asked[start:stop]
+        rows: Sequence[int] = range(start, stop)
+        if asked is not None and not all(asked):
+            rows = list(compress(rows, asked))
             if not rows:
                 return []
         cells = self._read(self._prompt.positions, start, stop)
-        if len(rows) < stop - start:
-            cells = [[column[row - start] for row in rows] for column in cells]
+        if asked is not None and len(rows) < stop - start:
+            cells = [list(compress(column, asked)) for column in cells]
         fresh: list[Planned] = []
-        for row, rendered in zip(rows, self._prompt.render(cells, rows=len(rows)), strict=True):
-            if isinstance(rendered, Failure):
-                self.failures[row] = rendered
-                self.rows_done += 1
-                continue
-            index = known.by_text.get(rendered)
-            if index is None:
-                messages = self._prompt.messages(rendered)
-                key = self._fingerprints.key(messages)
-                index = known.by_key.get(key)
-                if index is None:
-                    index = known.by_key[key] = len(self.first_rows)
-                    self.first_rows.append(row)
-                    self._shares.append(0)
-                    self._finished.append(0)
-                    fresh.append(Planned(index, key, messages))
-                known.remember(rendered, index)
-            self._shares[index] += 1
-            self.rows_done += self._finished[index]
-            self.requests[row] = index
+        numbers = self._numbers_of(cells, len(rows), known, fresh)
+        at = 0
+        for planned in fresh:  # numbers are given in the order of the rows
+            at = numbers.index(planned.index, at)
+            self.first_rows.append(rows[at])
+        if len(rows) == stop - start:
+            self.requests[start:stop] = array("q", numbers)
+        else:
+            for row, number in zip(rows, numbers, strict=True):
+                self.requests[row] = number
+        self._count(numbers)
         return fresh
+
+    def _numbers_of(self, cells: Sequence[list[object]], rows: int, known: Known, fresh: list[Planned]) -> list[int]:
+        """One number a row; only rows with cells that are new are rendered, where cells tell all."""
+        prompt = self._prompt
+        types = exact_types(cells) if cells and prompt.pure else None
+        if types is None:
+            return [self._number(known, fresh, rendered, again=True) for rendered in prompt.render(cells, rows=rows)]
+        seen = known.by_cells(types)
+        keys: list[Any] = cells[0] if len(cells) == 1 else list(zip(*cells, strict=True))
+        numbers = list(map(seen.get, keys))
+        if None not in numbers:
+            return cast("list[int]", numbers)
+        new = list(dict.fromkeys(key for key, number in zip(keys, numbers, strict=True) if number is None))
+        rendered = prompt.render([new] if len(cells) == 1 else list(zip(*new, strict=True)))
+        found = {key: self._number(known, fresh, each, again=False) for key, each in zip(new, rendered, strict=True)}
+        for key, number in found.items():
+            known.remember(seen, key, number)
+        return [found[key] if number is None else number for key, number in zip(keys, numbers, strict=True)]
+
+    def _number(self, known: Known, fresh: list[Planned], rendered: Rendered | Failure, *, again: bool) -> int:
+        """The number of a request or failure; `again` when the same text may come again."""
+        if isinstance(rendered, Failure):
+            number = self._numbers.get(rendered)
+            if number is None:
+                number = self._numbers[rendered] = _FIRST_FAILURE - len(self._numbers)
+                self._failed_rows.append(0)
+            return number
+        if again and (number := known.by_text.get(rendered)) is not None:
+            return number
+        key = self._key(rendered)
+        number = known.by_key.get(key)
+        if number is None:
+            number = known.by_key[key] = len(self.shares)
+            self.shares.append(0)
+            self._finished.append(0)
+            fresh.append(Planned(number, key, self._prompt.messages(rendered)))
+        if again:
+            known.remember(known.by_text, rendered, number)
+        return number
+
+    def _count(self, numbers: Sequence[int]) -> None:
+        if min(numbers) < 0:
+            failed = [_FIRST_FAILURE - number for number in numbers if number < 0]
+            for failure in failed:
+                self._failed_rows[failure] += 1
+            self.rows_done += len(failed)
+            numbers = [number for number in numbers if number >= 0]
+        shares = self.shares
+        for number in numbers:
+            shares[number] += 1
+        self.rows_done += sum(map(self._finished.__getitem__, numbers))
 
     def finish(self, index: int) -> None:
         """Request `index` has its outcome: count the rows that share it as done."""
         if not self._finished[index]:
             self._finished[index] = 1
-            self.rows_done += self._shares[index]
+            self.rows_done += self.shares[index]
 
-    def scatter(self, values: Sequence[T], *, unplanned: Callable[[int], T], outside: T) -> list[T]:
-        """One value a row: of its request, of `unplanned(row)` where it has none, `outside` where it wasn't asked."""
-        count = len(values)
-        return [
-            values[index] if 0 <= index < count else outside if index == NOT_ASKED else unplanned(row)
-            for row, index in enumerate(self.requests)
-        ]
+    def entries(self, of_requests: Sequence[T], *, failed: Callable[[Failure], T], outside: T, missing: T) -> list[T]:
+        """What rows can get: `entries[plan.requests[row]]`, counted from the end where negative, is a row's.
+
+        Parameters
+        ----------
+        of_requests
+            One value a request; the last may be lacking, and others may follow for rows that the caller moves to them.
+        failed
+            The value of a row that can't be asked.
+        outside
+            The value of rows that aren't asked.
+        missing
+            The value of rows that aren't drawn yet, and of requests without a value.
+        """
+        lacking = len(self.first_rows) - len(of_requests)
+        failures = [failed(failure) for failure in reversed(self._numbers)]
+        return [*of_requests, *[missing] * lacking, *failures, outside, missing]
 
 
-class _Known:
-    """Requests drawn so far, by key; the first ones by their text too, until `REMEMBERED_CHARACTERS` are kept."""
+class _Failures(Mapping[int, Failure]):
+    """Failures by row, without an entry a row."""
 
-    __slots__ = ("_room", "by_key", "by_text")
+    def __init__(self, requests: array[int], rows: dict[Failure, int]) -> None:
+        self._requests, self._failures, self._count = requests, list(rows), sum(rows.values())
 
-    def __init__(self) -> None:
-        self.by_key: dict[bytes, int] = {}
-        self.by_text: dict[Rendered, int] = {}
-        self._room = REMEMBERED_CHARACTERS
+    def __getitem__(self, row: int) -> Failure:
+        if 0 <= row < len(self._requests) and self._requests[row] <= _FIRST_FAILURE:
+            return self._failures[_FIRST_FAILURE - self._requests[row]]
+        raise KeyError(row)
 
-    def remember(self, rendered: Rendered, index: int) -> None:
-        if self._room > 0:
-            self._room -= len(rendered) if isinstance(rendered, str) else sum(map(len, rendered))
-            self.by_text[rendered] = index
+    def __iter__(self) -> Iterator[int]:
+        return (row for row, number in enumerate(self._requests) if number <= _FIRST_FAILURE)
+
+    def __len__(self) -> int:
+        return self._count
 
 
 def first_failure(plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> tuple[int, Failure] | None:
     """The first failed row by position; one that was merely cancelled only when no other failed."""
+    results = [missing if outcome is None else outcome.result for outcome in outcomes]
+    found = plan.entries(
+        [result if isinstance(result, Failure) else None for result in results],
+        failed=lambda failure: failure,
+        outside=None,
+        missing=missing,
+    )
     cancelled: tuple[int, Failure] | None = None
-    for row, index in enumerate(plan.requests):
-        if index == NOT_ASKED:
-            continue
-        outcome = outcomes[index] if 0 <= index < len(outcomes) else None
-        result = plan.failures.get(row, missing) if outcome is None else outcome.result
-        if isinstance(result, Failure):
-            if result.kind != "cancelled":
-                return row, result
-            cancelled = cancelled or (row, result)
+    for row, number in enumerate(plan.requests):
+        failure = found[number]
+        if failure is not None:
+            if failure.kind != "cancelled":
+                return row, failure
+            cancelled = cancelled or (row, failure)
     return cancelled

@@ -82,10 +82,20 @@ class Fingerprints:
 
     def key(self, messages: object) -> bytes:
         """The 32 bytes that stand for `messages` under this question."""
+        return self.key_of(canonical_json(messages))
+
+    def key_of(self, json_messages: str) -> bytes:
+        """The same of messages that are canonical JSON already, or of what comes `after` their start."""
         digest = self._head.copy()
-        digest.update(canonical_json(messages).encode())
-        digest.update(self._tail)
+        digest.update(json_messages.encode() + self._tail)
         return digest.digest()
+
+    def after(self, start: str) -> Fingerprints:
+        """A key maker for messages whose canonical JSON begins with `start`, which `key_of` then leaves out."""
+        follower = Fingerprints(b"", self._tail)
+        follower._head = self._head.copy()
+        follower._head.update(start.encode())
+        return follower
 
 
 def _digest(text: str) -> str:

@@ -13,8 +13,17 @@ from llmframe.core.callables import CallablePrompt, Tail, tail_messages
 from llmframe.core.cells import CellError, OnNull, checked_text
 from llmframe.core.examples import Shots, Slot, SlotText
 from llmframe.core.jinja import compile_jinja
-from llmframe.core.messages import SYSTEM_ROLES, Message, Turn, message, read_messages
+from llmframe.core.messages import (
+    SYSTEM_ROLES,
+    Message,
+    Turn,
+    canonical_pieces,
+    json_text,
+    message,
+    read_messages,
+)
 from llmframe.core.outcome import Failure
+from llmframe.core.request import Fingerprints
 from llmframe.errors import UsageError, did_you_mean
 
 __all__ = ["Message", "OnNull", "Prompt", "PromptSpec", "Rendered", "Syntax", "Template", "compile_prompt"]
@@ -128,11 +137,37 @@ class Prompt:
             results[row] = failure
         return results
 
+    @property
+    def pure(self) -> bool:
+        """Whether equal cells of equal types always have equal messages; a callable may do as it likes."""
+        return self._function is None
+
+    def keys(self, fingerprints: Fingerprints) -> Callable[[Rendered], bytes]:
+        """A function from a rendered row to the key of its messages, as `fingerprints.key(self.messages(rendered))`.
+
+        What is constant in the messages is written once, and hashed once as far as it stands in front.
+        """
+        if self._function is not None:
+            return lambda rendered: fingerprints.key(self.messages(rendered))
+        constants, slots = canonical_pieces(self._turns)
+        start, tail = fingerprints.after(constants[0]), constants[-1]
+        if slots == [0]:
+            return lambda rendered: start.key_of(json_text(cast("str", rendered)) + tail)
+        ends = list(zip(slots, constants[1:], strict=True))
+
+        def key(rendered: Rendered) -> bytes:
+            texts = [*map(json_text, (rendered,) if isinstance(rendered, str) else rendered)]
+            return start.key_of("".join([texts[slot] + constant for slot, constant in ends]))
+
+        return key
+
     def messages(self, rendered: Rendered) -> list[Message]:
         """The messages of one rendered row, fresh at each call."""
         texts = (rendered,) if isinstance(rendered, str) else rendered
-        told = [
-            message(turn.role, [texts[it] if isinstance(it, int) else it for it in turn.texts], parts=turn.parts)
+        told: list[Message] = [
+            message(turn.role, [texts[it] if isinstance(it, int) else it for it in turn.texts], parts=True)
+            if turn.parts
+            else {"role": turn.role, "content": texts[it] if isinstance(it := turn.texts[0], int) else it}
             for turn in self._turns
         ]
         return told if self._function is None else told + tail_messages(texts[len(self._slots) :])

@@ -6,9 +6,9 @@ from collections import Counter
 from collections.abc import Sequence
 
 from llmframe.core.histogram import Histogram
-from llmframe.core.outcome import Answer, Failure, Outcome, Usage
+from llmframe.core.outcome import Failure, Outcome, Usage
 from llmframe.core.outlook import Left, Outlook
-from llmframe.core.plan import NOT_ASKED, Plan
+from llmframe.core.plan import Plan
 from llmframe.core.prices import Price
 from llmframe.core.series import LimitMove
 from llmframe.engine.telemetry import observer
@@ -149,22 +149,24 @@ class Metrics:
     def count_rows(self, plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> None:
         """Count a finished part's rows by what became of them."""
         self.rows += plan.length
-        firsts = set(plan.first_rows)
-        for row, index in enumerate(plan.requests):
-            if index == NOT_ASKED:
-                self.not_asked += 1
+        self.not_asked += plan.not_asked
+        told = [*outcomes, *[None] * (len(plan.shares) - len(outcomes))]
+        for outcome, rows in zip(told, plan.shares, strict=False):
+            result = missing if outcome is None else outcome.result
+            if isinstance(result, Failure):
+                self.failed[result.kind] += rows
                 continue
-            outcome = outcomes[index] if 0 <= index < len(outcomes) else None
-            if outcome is not None and isinstance(outcome.result, Answer):
-                self.answered += 1
-                if outcome.source == "cache":
-                    self.cached += 1
-                elif outcome.source == "shared" or row not in firsts:
-                    self.shared += 1
-                continue
-            failure = plan.failures.get(row, missing) if outcome is None else outcome.result
-            if isinstance(failure, Failure):
-                self.failed[failure.kind] += 1
+            self.answered += rows
+            source = "live" if outcome is None else outcome.source
+            if source == "cache":
+                self.cached += rows
+            else:
+                self.shared += rows if source == "shared" else rows - 1
+        for failure, rows in plan.failed_rows.items():
+            self.failed[failure.kind] += rows
+        undrawn = plan.length - plan.not_asked - sum(plan.shares) - sum(plan.failed_rows.values())
+        if undrawn:
+            self.failed[missing.kind] += undrawn
 
     def run_ended(self, report: RunReport) -> None:
         """Nothing of the run goes on any more: whoever listens is told what `report` counts."""

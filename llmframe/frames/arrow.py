@@ -9,12 +9,15 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as _untyped_compute
 
 from llmframe.core.columns import Column, ColumnType
 from llmframe.frames.arrow_cells import arrow_cells
 from llmframe.frames.kept import kept
 from llmframe.frames.masks import mask_of
 from llmframe.frames.placement import placement
+
+_compute: Any = _untyped_compute
 
 _FIXED: Final[dict[str, Any]] = {
     "string": pa.string(),
@@ -95,9 +98,22 @@ def arrow_type(type_: ColumnType, *, nested: bool = False) -> Any:
 
 def arrow_array(column: Column) -> Any:
     """The values of a column as an Arrow array of its type; labels in their declared order."""
-    if column.type.kind != "enum":
-        return pa.array(column.values, arrow_type(column.type))
-    codes: dict[object, int | None] = {label: code for code, label in enumerate(column.type.labels)}
-    codes[None] = None
-    indices = pa.array([codes[value] for value in column.values], pa.int32())
-    return pa.DictionaryArray.from_arrays(indices, pa.array(column.type.labels, pa.string()))
+    match column.type.kind:
+        case "list" | "struct" | "string" | "json":
+            # text taken by rows may be more than the 2 GB of one array, which `pa.array` cuts into several
+            return pa.array(column.spread(), arrow_type(column.type))
+        case "enum":
+            codes: dict[object, int | None] = {label: code for code, label in enumerate(column.type.labels)}
+            codes[None] = None
+            indices = _taken(pa.array([codes[value] for value in column.values], pa.int32()), column)
+            return pa.DictionaryArray.from_arrays(indices, pa.array(column.type.labels, pa.string()))
+        case _:
+            return _taken(pa.array(column.values, arrow_type(column.type)), column)
+
+
+def _taken(values: Any, column: Column) -> Any:
+    """The column's rows of its different values."""
+    if column.rows is None:
+        return values
+    places = pa.Array.from_buffers(pa.int64(), len(column.rows), [None, pa.py_buffer(column.rows)])
+    return values.take(_compute.if_else(_compute.less(places, 0), _compute.add(places, len(values)), places))

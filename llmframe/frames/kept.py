@@ -54,7 +54,7 @@ def kept(column: Column, asked: Sequence[bool], cells: Sequence[object], *, dtyp
     UsageError
         If a cell doesn't fit; the message holds no cell.
     """
-    values = list(column.values)
+    values = list(column.unshared())
     try:
         for row, is_asked in enumerate(asked):
             if not is_asked:
@@ -65,7 +65,7 @@ def kept(column: Column, asked: Sequence[bool], cells: Sequence[object], *, dtyp
             f"isn't {misfit}, as the schema needs; convert the column first, drop `where`, or write to other columns "
             "with `prefix=`"
         ) from None
-    return replace(column, values=values)
+    return replace(column, values=values, rows=None)
 
 
 def fitted(value: Any, type_: ColumnType) -> object:

@@ -156,6 +156,21 @@ class PandasSeries:
 
 def pandas_array(column: Column) -> Any:
     """The values of a column as an array of its dtype; nothing is inferred from them."""
+    kind = column.type.kind
+    if kind in ("list", "struct"):
+        objects = column.unshared()
+        array = np.empty(len(objects), dtype=object)
+        array[:] = objects
+        return array
+    if kind in ("date", "datetime", "duration", "decimal"):
+        return pd.arrays.ArrowExtensionArray(arrow_array(column))
+    values = _array(column)
+    # a negative place counts from the end, in pandas' `take` too
+    return values if column.rows is None else values.take(np.frombuffer(column.rows, dtype="int64"))
+
+
+def _array(column: Column) -> Any:
+    """The different values of a column as an array."""
     values = column.values
     match column.type.kind:
         case "enum":
@@ -169,12 +184,6 @@ def pandas_array(column: Column) -> Any:
             return pd.arrays.IntegerArray(*_masked(values, "int64"))
         case "float":
             return np.array(values, dtype="float64")
-        case "date" | "datetime" | "duration" | "decimal":
-            return pd.arrays.ArrowExtensionArray(arrow_array(column))
-        case "list" | "struct":
-            array = np.empty(len(values), dtype=object)
-            array[:] = values
-            return array
         case _:
             return pd.array(values, dtype=_STRING)
 

@@ -153,7 +153,8 @@ def struct_series(name: str, columns: Sequence[Column]) -> pl.Series:
 
 def polars_series(column: Column) -> pl.Series:
     """A column as a Series of its dtype; nothing is inferred from the values."""
-    return typed_series(column.name, column.values, dtype(column.type))
+    values = typed_series(column.name, column.values, dtype(column.type))
+    return values if column.rows is None else values.gather(pl.Series(column.rows, dtype=pl.Int64))
 
 
 def _mask(found: Any, *, rows: int, also: str = "") -> list[bool]:

@@ -49,7 +49,7 @@ class RecordsFrame:
         keys = [
             column.name if place is None else self._keys[place] for column, place in zip(columns, places, strict=True)
         ]
-        values = zip(*(column.values for column in columns), strict=True) if columns else ((),) * len(self)
+        values = zip(*(column.unshared() for column in columns), strict=True) if columns else ((),) * len(self)
         return [{**row, **dict(zip(keys, new, strict=True))} for row, new in zip(self.native, values, strict=True)]
 
     def mask(self, where: object) -> list[bool]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from array import array
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, date, datetime, time, timedelta, timezone
@@ -103,6 +104,36 @@ def test_every_dtype_attaches_for_no_rows_values_and_nulls_and_survives_parquet_
     assert any_kind.dtypes(any_kind.through_pickle(out)) == any_kind.dtypes(out)
     back = any_kind.through_parquet(out)
     assert {name: _plain(column) for name, column in any_kind.to_dict(back).items()} == expected
+
+
+@pytest.mark.parametrize("places", [[], [0], [1, 1, -1, 0, -3], [2] * 3], ids=["none", "one", "mixed", "nulls"])
+def test_rows_that_take_their_values_are_those_that_have_them(any_kind, typed, places):
+    type_, examples = typed
+    values = [*examples, None]
+    frame = any_kind.make({"t": ["a"] * len(places)})
+    taken = wrap(frame).attach([Column("new", type_, values, rows=array("q", places))])
+    whole = wrap(frame).attach([Column("new", type_, [values[place] for place in places])])
+    assert any_kind.to_dict(taken) == any_kind.to_dict(whole)
+    assert any_kind.dtypes(taken) == any_kind.dtypes(whole)
+    back = any_kind.through_parquet(taken)
+    assert any_kind.dtypes(back) == any_kind.dtypes(any_kind.through_parquet(whole))
+
+
+def test_rows_share_no_list_or_dict(any_kind):
+    frame = any_kind.make({"t": ["a", "b", "a"]})
+    column = Column(
+        "new", NESTED, [{"name": "n", "label": None, "sizes": [1], "day": None}], rows=array("q", [0, 0, 0])
+    )
+    first, second, _ = any_kind.to_dict(wrap(frame).attach([column]))["new"]
+    assert first == second
+    assert first is not second
+    assert first["sizes"] is not second["sizes"]
+
+
+def test_taken_rows_can_be_kept_beside_what_was_there(any_kind):
+    frame = wrap(any_kind.make({"label": ["pos", "neg", "pos"]}))
+    column = frame.kept(Column("label", LABELS, ["neg", None], rows=array("q", [0, -1, 0])), [True, False, True])
+    assert column == Column("label", LABELS, ["neg", "neg", "neg"])
 
 
 def test_dtypes_never_depend_on_the_data(any_kind, typed):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from decimal import Decimal
 
 import pytest
 from hypothesis import given
@@ -11,9 +12,18 @@ from hypothesis import strategies as st
 from llmframe.core.outcome import Answer, Failure, Outcome
 from llmframe.core.plan import CHUNK_ROWS, NOT_ASKED, NOT_PLANNED, Plan, Planned, first_failure
 from llmframe.core.request import Question
-from llmframe.core.template import compile_prompt
+from llmframe.core.template import Template, compile_prompt
 
 CANCELLED = Failure("cancelled", "stopped")
+
+WORD = type("Word", (str,), {})
+COLUMNS = [
+    st.sampled_from(["a", "b", "", None, "\ud800", "ü"]),
+    st.sampled_from([1, 2, None, 10**5000]),
+    st.sampled_from([True, False]),
+    st.sampled_from(["1", 1, True, 1.0, None, -0.0, 0.0, Decimal("1.0"), Decimal("1.00"), WORD("1"), b"x", ["1"]]),
+]
+"""Columns of one type, and an object column that holds whatever it likes."""
 
 CELLS = st.sampled_from(["a", "b", "c", "", None, 1, True, 1.0, "1", "1.0", "True", -0.0])
 
@@ -38,7 +48,8 @@ def texts(requests: list[Planned]) -> list[object]:
 
 
 def rows_of(plan: Plan, values: Sequence[str]) -> list[str]:
-    return plan.scatter(values, unplanned=lambda row: f"row {row} has none", outside="outside")
+    entries = plan.entries(values, failed=lambda failure: failure.kind, outside="outside", missing="missing")
+    return [entries[number] for number in plan.requests]
 
 
 def test_equal_rows_share_one_request_and_values_go_back_by_position():
@@ -63,7 +74,7 @@ def test_rows_that_can_not_be_asked_have_their_failure_and_no_request():
     plan = plan_of(["a", None, "\ud800"])
     assert texts(drawn(plan)) == ["a"]
     assert {row: failure.kind for row, failure in plan.failures.items()} == {1: "null", 2: "encoding"}
-    assert list(plan.requests) == [0, NOT_PLANNED, NOT_PLANNED]
+    assert rows_of(plan, ["A"]) == ["A", "null", "encoding"]
     assert plan.rows_done == 2
 
 
@@ -139,7 +150,7 @@ def test_scattering_undoes_deduplication(rows: list[object], data: st.DataObject
         if asked is not None and not asked[row]:
             assert value == "outside"
         elif cell is None:
-            assert value == f"row {row} has none"
+            assert value == "null"
             assert plan.failures[row].kind == "null"
         else:
             (single,) = drawn(plan_of([cell]))
@@ -147,6 +158,88 @@ def test_scattering_undoes_deduplication(rows: list[object], data: st.DataObject
     for index, row in enumerate(plan.first_rows):
         assert plan.requests[row] == index
         assert index not in plan.requests[:row]
+
+
+@given(data=st.data(), width=st.integers(1, 2), chunk=st.integers(1, 7), remembered=st.sampled_from([0, 400, 10**6]))
+def test_known_cells_change_nothing(data: st.DataObject, width: int, chunk: int, remembered: int):
+    """Any cells, one or two columns, any chunks and memory: as when every row was rendered alone."""
+    columns = data.draw(
+        st.lists(st.lists(data.draw(st.sampled_from(COLUMNS)), min_size=20, max_size=20), min_size=2, max_size=2)
+    )
+    columns = columns[:width]
+    prompt = compile_prompt(["{t}!", "{t}|{u}"][width - 1], ["t", "u"][:width])
+    asked = data.draw(st.none() | st.lists(st.booleans(), min_size=20, max_size=20))
+    fingerprints = Question(identity="x", model="m", params={}, schema="", output_mode="auto").fingerprints()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("llmframe.core.plan.CHUNK_ROWS", chunk)
+        patch.setattr("llmframe.core.known.REMEMBERED_BYTES", remembered)
+        plan = Plan(
+            prompt,
+            fingerprints,
+            length=20,
+            read=lambda positions, start, stop: [columns[at][start:stop] for at in positions],
+            asked=asked,
+        )
+        requests = drawn(plan)
+    keys: list[bytes] = []
+    for row in range(20):
+        number = plan.requests[row]
+        if asked is not None and not asked[row]:
+            assert number == NOT_ASKED
+            continue
+        [alone] = prompt.render([[column[row]] for column in columns])
+        if isinstance(alone, Failure):
+            assert plan.failures[row] == alone
+            continue
+        assert row not in plan.failures
+        key = fingerprints.key(prompt.messages(alone))
+        if key not in keys:
+            keys.append(key)
+            assert plan.first_rows[number] == row
+            assert requests[number] == Planned(number, key, prompt.messages(alone))
+        assert number == keys.index(key)
+    assert [planned.key for planned in requests] == keys
+    assert plan.shares == [list(plan.requests).count(number) for number in range(len(keys))]
+    assert sum(plan.failed_rows.values()) == len(plan.failures) == len(dict(plan.failures))
+    assert plan.rows_done == 20 - sum(plan.shares)
+
+
+def test_a_callable_is_called_for_every_row():
+    numbers = iter(range(9))
+    plan = Plan(
+        compile_prompt(lambda row: f"{row['t']} {next(numbers)}", ["t"]),
+        Question(identity="x", model="m", params={}, schema="", output_mode="auto").fingerprints(),
+        length=3,
+        read=lambda positions, start, stop: [["a"] * (stop - start) for _ in positions],
+    )
+    assert texts(drawn(plan)) == ["a 0", "a 1", "a 2"]
+
+
+def test_a_prompt_without_a_column_is_one_question():
+    plan = Plan(
+        compile_prompt(Template("why?", literal=True), ["t"]),
+        Question(identity="x", model="m", params={}, schema="", output_mode="auto").fingerprints(),
+        length=3,
+        read=lambda positions, start, stop: [],
+    )
+    assert texts(drawn(plan)) == ["why?"]
+    assert list(plan.requests) == [0, 0, 0]
+
+
+def test_equal_failures_are_kept_once():
+    plan = plan_of([None, "a", None, "\ud800", 1, None])
+    drawn(plan)
+    assert {failure.kind: rows for failure, rows in plan.failed_rows.items()} == {"null": 3, "encoding": 1}
+    assert list(plan.failures) == [0, 2, 3, 5]
+    assert plan.failures[0] is plan.failures[5]
+    assert plan.failures.get(1) is None
+
+
+def test_rows_outside_the_mask_are_so_before_they_are_drawn():
+    plan = plan_of(["a", "b"], asked=[True, False])
+    assert list(plan.requests) == [NOT_PLANNED, NOT_ASKED]
+    assert (plan.not_asked, plan.rows_done) == (1, 1)
+    assert rows_of(plan, []) == ["missing", "outside"]
 
 
 @given(rows=st.lists(CELLS, max_size=40), data=st.data())
@@ -176,8 +269,8 @@ def test_a_row_that_joins_a_finished_request_is_done_at_once():
 def test_values_that_are_not_there_yet_are_the_rows_own():
     plan = plan_of(["a", "b", "a"])
     drawn(plan)
-    assert rows_of(plan, ["A"]) == ["A", "row 1 has none", "A"]
-    assert rows_of(plan, []) == ["row 0 has none", "row 1 has none", "row 2 has none"]
+    assert rows_of(plan, ["A"]) == ["A", "missing", "A"]
+    assert rows_of(plan, []) == ["missing"] * 3
 
 
 def outcome(result: Answer | Failure) -> Outcome:
@@ -207,7 +300,7 @@ def test_without_a_failure_there_is_no_first_one():
 
 
 def test_repeats_are_found_when_their_texts_are_no_longer_kept(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("llmframe.core.plan.REMEMBERED_CHARACTERS", 20)
+    monkeypatch.setattr("llmframe.core.known.REMEMBERED_BYTES", 400)
     plan = plan_of([f"row-{row % 7}" for row in range(2000)])
     assert sum(len(chunk) for chunk in plan.draw()) == 7
     assert [plan.requests[row] for row in range(2000)] == [row % 7 for row in range(2000)]

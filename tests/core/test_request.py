@@ -148,3 +148,15 @@ def test_nothing_moves_from_one_component_into_the_next(left: str, right: str):
 )
 def test_canonical_json_is_sorted_dense_and_ascii(value: object, text: str):
     assert canonical_json(value) == text
+
+
+@given(messages=st.lists(JSON, max_size=3), data=st.data())
+def test_a_start_that_is_hashed_once_gives_the_same_keys(messages: list[object], data: st.DataObject):
+    text = canonical_json(messages)
+    cut = data.draw(st.integers(0, len(text)))
+    fingerprints = QUESTION.fingerprints()
+    key = fingerprints.key(messages)
+    assert fingerprints.key_of(text) == key
+    start = fingerprints.after(text[:cut])
+    assert [start.key_of(text[cut:]), start.key_of(text[cut:])] == [key, key]
+    assert fingerprints.key(messages) == key

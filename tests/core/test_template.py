@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmframe.core.outcome import Failure
+from llmframe.core.request import Question
 from llmframe.core.template import Template, compile_prompt
 from llmframe.errors import UsageError
 
@@ -314,3 +315,42 @@ def test_a_brace_that_stays_open_is_told_where_no_column_is_used(source, series,
 def test_a_lone_brace_beside_a_column_is_text():
     assert texts("{a} {", ["X"]) == ["X {"]
     assert texts("{a} {}", ["X"]) == ["X {}"]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{a}",
+        '<{a}> ü "quoted" {b}',
+        Template("no column", literal=True),
+        [
+            {"role": "user", "content": "{a}"},
+            {"role": "assistant", "content": "-"},
+            {"role": "user", "content": "{b}"},
+        ],
+        [{"role": "user", "content": [{"type": "text", "text": "{a}"}, {"type": "text", "text": "and {b}"}]}],
+        [{"role": "system", "content": "{b}"}, {"role": "user", "content": "{a}"}],
+        lambda row: row["a"],
+        lambda row: [{"role": "user", "content": row["b"]}],
+    ],
+    ids=["one", "two", "literal", "turns", "parts", "system", "callable", "callable-messages"],
+)
+@pytest.mark.parametrize("system", [None, "be short", "about {b}"])
+@given(rows=st.lists(st.tuples(st.text(), st.text()), max_size=4))
+def test_the_prepared_keys_are_those_of_the_messages(source, system, rows):
+    if isinstance(source, list) and source[0]["role"] == "system":
+        system = None
+    prompt = compile_prompt(source, ["a", "b"], system=system, examples=[({"a": "1", "b": "2"}, "ß")])
+    fingerprints = Question(identity="x", model="m", params={"seed": 1}, schema="", output_mode="auto").fingerprints()
+    key = prompt.keys(fingerprints)
+    cells = {"a": [a for a, _ in rows], "b": [b for _, b in rows]}
+    for rendered in prompt.render([cells[name] for name in prompt.columns], rows=len(rows)):
+        if not isinstance(rendered, Failure):
+            assert key(rendered) == fingerprints.key(prompt.messages(rendered))
+
+
+def test_only_a_callable_may_tell_equal_rows_apart():
+    assert compile_prompt("{a}", ["a"]).pure
+    assert compile_prompt("{{ a }}", ["a"]).pure
+    assert not compile_prompt(lambda row: row["a"], ["a"]).pure
+    assert not compile_prompt(lambda row: row["a"], ["a"], system="{a}").pure

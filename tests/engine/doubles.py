@@ -132,9 +132,9 @@ class Part:
     def results(self) -> list[Answer | Failure]:
         """One result a row."""
         values = [None if outcome is None else outcome.result for outcome in self.outcomes]
-        failures = self.plan.failures
-        found = self.plan.scatter(values, unplanned=failures.get, outside=None)
-        return [self.run.missing if result is None else result for result in found]
+        missing = self.run.missing
+        found = self.plan.entries(values, failed=lambda failure: failure, outside=None, missing=missing)
+        return [found[number] or missing for number in self.plan.requests]
 
     @property
     def kinds(self) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from llmframe.core.outcome import Answer, Outcome, Usage
 from llmframe.core.plan import CHUNK_ROWS, Planned
-from llmframe.engine.resolve import unanswered
+from llmframe.engine.resolve import QUIET_CHUNKS, unanswered
 from llmframe.stores.base import MemoryStore, Stored
 from tests.engine.doubles import LABEL, plan_of
 
@@ -47,11 +47,14 @@ def test_a_kept_reply_that_no_longer_fits_is_asked_again():
     assert delivered == {}
 
 
-def test_every_chunk_ends_with_a_pause():
-    rows: list[object] = ["same"] * (CHUNK_ROWS * 2 + 1)
+def test_a_chunk_with_a_request_ends_with_a_pause_and_so_do_several_without():
+    rows: list[object] = ["same"] * (CHUNK_ROWS * (QUIET_CHUNKS + 2))
     asked, _ = drawn(rows, MemoryStore())
-    assert [planned is None for planned in asked] == [False, True, True, True]
+    assert [planned is None for planned in asked] == [False, True, True]
+    rows[CHUNK_ROWS * 2] = "another"
+    asked, _ = drawn(rows, MemoryStore())
+    assert [planned is None for planned in asked] == [False, True, False, True]
 
 
 def test_rows_that_can_not_be_asked_ask_the_store_for_nothing():
-    assert drawn([None, None], MemoryStore()) == ([None], {})
+    assert drawn([None, None], MemoryStore()) == ([], {})
