@@ -305,5 +305,8 @@ def copy_here(sdk: Any) -> Any:
 
 def _has_proxy(url: str) -> bool:
     """Whether the environment sends `url` through a proxy; the SDK's transport knows how, the session doesn't."""
-    host = urlsplit(url).hostname or ""
-    return bool(urllib.request.getproxies()) and not urllib.request.proxy_bypass(host)
+    parts = urlsplit(url)
+    proxies = urllib.request.getproxies()  # a lone NO_PROXY is in it, too
+    return bool(proxies.get(parts.scheme) or proxies.get("all")) and not urllib.request.proxy_bypass(
+        parts.hostname or ""
+    )

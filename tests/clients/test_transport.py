@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import datetime
+import hashlib
+import ipaddress
 import json
+import ssl
 from collections.abc import AsyncIterator
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx2
 import openai
 import pytest
-from aiohttp import ServerDisconnectedError, web
+from aiohttp import ClientConnectorCertificateError, ServerDisconnectedError, web
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
 
 from llmframe.clients.base import RequestError
 from llmframe.clients.params import Params, read_params
@@ -31,6 +39,11 @@ BODY = {"model": "test-model", "temperature": 0.5}
 MESSAGES: list[dict[str, object]] = [{"role": "user", "content": 'é "quoted" 日本 \n row-1'}]
 COUNT = 150
 """More than the 100 connections that HTTP libraries allow by default."""
+
+
+class Certificate(NamedTuple):
+    file: Path
+    secret: Path
 
 
 def sdk_of(provider: Provider, **options: Any) -> openai.AsyncOpenAI:
@@ -124,18 +137,121 @@ async def test_a_key_that_changes_goes_through_the_sdk():
     assert [headers["authorization"] for headers in provider.headers] == ["Bearer sk-one", "Bearer sk-two"]
 
 
-async def test_a_proxy_of_the_environment_is_left_to_the_sdk_unless_the_host_is_excepted(
-    monkeypatch: pytest.MonkeyPatch,
+PROXY_VARIABLES = [
+    each for name in ("http_proxy", "https_proxy", "all_proxy", "no_proxy") for each in (name, name.upper())
+]
+
+
+@pytest.fixture
+def no_proxy(monkeypatch: pytest.MonkeyPatch) -> pytest.MonkeyPatch:
+    for name in PROXY_VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    return monkeypatch
+
+
+@pytest.mark.parametrize(
+    ("variables", "address", "kind"),
+    [
+        ({}, "http://model.test", SessionTransport),
+        ({"NO_PROXY": "localhost"}, "http://model.test", SessionTransport),
+        ({"HTTP_PROXY": "http://127.0.0.1:9"}, "http://model.test", SdkTransport),
+        ({"http_proxy": "http://127.0.0.1:9"}, "http://model.test", SdkTransport),
+        ({"HTTPS_PROXY": "http://127.0.0.1:9"}, "https://model.test", SdkTransport),
+        ({"HTTPS_PROXY": "http://127.0.0.1:9"}, "http://model.test", SessionTransport),
+        ({"ALL_PROXY": "http://127.0.0.1:9"}, "http://model.test", SdkTransport),
+        ({"ALL_PROXY": "http://127.0.0.1:9"}, "https://model.test", SdkTransport),
+        ({"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "a.test,model.test"}, "http://model.test", SessionTransport),
+        ({"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "*"}, "http://model.test", SessionTransport),
+        ({"HTTP_PROXY": "http://127.0.0.1:9", "NO_PROXY": "other.test"}, "http://model.test", SdkTransport),
+    ],
+)
+async def test_only_where_the_environment_sends_a_host_through_a_proxy_the_sdk_does(
+    variables: dict[str, str], address: str, kind: type, no_proxy: pytest.MonkeyPatch
 ):
-    monkeypatch.setenv("http_proxy", "http://127.0.0.1:9")
-    monkeypatch.delenv("no_proxy", raising=False)
-    monkeypatch.delenv("NO_PROXY", raising=False)
-    sdk = openai.AsyncOpenAI(base_url="http://127.0.0.1:1/v1", api_key="k")
-    assert isinstance(await open_transport(sdk, Params(), model="m"), SdkTransport)
-    monkeypatch.setenv("no_proxy", "127.0.0.1")
-    transport = await open_transport(sdk, Params(), model="m")
-    assert isinstance(transport, SessionTransport)
+    for name, value in variables.items():
+        no_proxy.setenv(name, value)
+    transport = await open_transport(openai.AsyncOpenAI(base_url=f"{address}/v1", api_key="k"), Params(), model="m")
     await transport.close()
+    assert type(transport) is kind
+
+
+@pytest.mark.parametrize("variable", ["HTTP_PROXY", "ALL_PROXY"])
+async def test_requests_arrive_through_the_proxy_of_the_environment(variable: str, no_proxy: pytest.MonkeyPatch):
+    seen: list[str] = []
+
+    async def forward(request: web.BaseRequest) -> web.Response:
+        seen.append(str(request.url))
+        return web.json_response({"model": "m"})
+
+    runner = web.ServerRunner(web.Server(forward))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    no_proxy.setenv(variable, f"http://127.0.0.1:{runner.addresses[0][1]}")
+    sdk = openai.AsyncOpenAI(base_url="http://model.test/v1", api_key="k")
+    transport = await open_transport(sdk, Params(), model="m")
+    answer = await transport.post(Prepared.of(BODY), MESSAGES)
+    await transport.close()
+    await runner.cleanup()
+    assert (answer.status, seen) == (200, ["http://model.test/v1/chat/completions"])
+
+
+@pytest.fixture(scope="module")
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Certificate:
+    """Of a certificate authority that only this test knows, for 127.0.0.1."""
+    key = ec.generate_private_key(ec.SECP256R1())
+    name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "loopback")])
+    start = datetime.datetime(2020, 1, 1, tzinfo=datetime.UTC)
+    made = (
+        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
+        .not_valid_before(start)
+        .not_valid_after(start.replace(year=2120))
+        .add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
+        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
+        .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
+        .sign(key, hashes.SHA256())
+    )
+    folder = tmp_path_factory.mktemp("certificates")
+    # OpenSSL finds an authority in a folder by X509_NAME_hash: the first 4 bytes of the SHA-1 of the name in canonical
+    # form (lower case, UTF-8, without the outer sequence), little-endian.
+    value = b"\x0c\x08loopback"
+    pair = b"\x06\x03\x55\x04\x03" + value
+    canonical = b"\x31" + bytes([len(pair) + 2]) + b"\x30" + bytes([len(pair)]) + pair
+    number = int.from_bytes(hashlib.sha1(canonical, usedforsecurity=False).digest()[:4], "little")
+    file = folder / f"{number:08x}.0"
+    file.write_bytes(made.public_bytes(serialization.Encoding.PEM))
+    secret = folder / "key.pem"
+    secret.write_bytes(
+        key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
+    )
+    return Certificate(file, secret)
+
+
+@pytest.mark.parametrize("kind", ["session", "sdk"])
+@pytest.mark.parametrize(("variable", "trusted"), [("SSL_CERT_FILE", True), ("SSL_CERT_DIR", True), (None, False)])
+async def test_authorities_of_the_environment_are_trusted(
+    kind: str, variable: str | None, certificate: Certificate, *, trusted: bool, no_proxy: pytest.MonkeyPatch
+):
+    for name in ("SSL_CERT_FILE", "SSL_CERT_DIR"):
+        no_proxy.delenv(name, raising=False)
+    if variable is not None:
+        where = certificate.file if variable == "SSL_CERT_FILE" else certificate.file.parent
+        no_proxy.setenv(variable, str(where))
+    tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    tls.load_cert_chain(certificate.file, certificate.secret)
+
+    async def answer(_: web.BaseRequest) -> web.Response:
+        return web.json_response({"model": "m"})
+
+    runner = web.ServerRunner(web.Server(answer))
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0, ssl_context=tls).start()
+    async with sending(kind, f"https://127.0.0.1:{runner.addresses[0][1]}") as transport:
+        if trusted:
+            assert (await transport.post(Prepared.of(BODY), MESSAGES)).status == 200
+        else:
+            with pytest.raises((openai.APIConnectionError, ClientConnectorCertificateError)):
+                await transport.post(Prepared.of(BODY), MESSAGES)
+    await runner.cleanup()
 
 
 async def test_only_the_sdks_own_transport_is_copied():
