@@ -5,17 +5,23 @@ from __future__ import annotations
 from collections import deque
 from typing import Final
 
-WINDOW_SECONDS: Final = 10.0
-"""Seconds over which answered requests are counted."""
+WINDOW_SECONDS: Final = 5.0
+"""Seconds over which requests are counted."""
+
+BURST_SECONDS: Final = 1.0
+"""Seconds of its rate that a server is thought to have saved up while nothing was sent."""
 
 CUT: Final = 0.95
-"""Of what was answered in the window, the rate after a 429."""
+"""Of what was taken in the window, the rate after a 429."""
 
 GROWTH: Final = 0.05
-"""Growth a second far below the rate that met the last 429, and a fifth of it near it."""
+"""Growth a second away from the rate that met the last 429, and a fifth of it near it."""
 
 NEAR: Final = 0.95
-"""Of the rate that met the last 429: from here on growth is slow."""
+"""Of the rate that met the last 429: from here on growth is slow, until it is as far above it."""
+
+KNOWN: Final = 10_000
+"""Requests of which it is known when they were sent."""
 
 FORGOTTEN: Final = 4.0
 """Times the rate that met the last 429: a rate grown so far is no limit any more."""
@@ -24,42 +30,77 @@ FORGOTTEN: Final = 4.0
 class LearntRate:
     """Requests a second, `None` before the first 429.
 
-    The rate falls to what the server has been answering and grows while it keeps answering: fast at first, slowly near
-    the rate that met the last 429, so that a steady limit is met about once in a quarter of a minute.
+    The rate falls to what the server has been taking and grows while it keeps answering: fast at first, slowly near
+    the rate that met the last 429, so that a steady limit is met about once in a quarter of a minute. A limit that has
+    gone up is followed at 5 % a second once the rate is past the old one.
+
+    Requests count when they are sent, not when they are answered: a server refuses at once what it will not take, but
+    an answer may be many windows on its way.
     """
 
-    __slots__ = ("_answered", "_ceiling", "_grown_at", "_since", "rate")
+    __slots__ = ("_ceiling", "_count", "_cut_at", "_grown_at", "_refused", "_sent", "rate")
 
     def __init__(self) -> None:
         self.rate: float | None = None
-        self._answered: deque[float] = deque()
-        self._since: float | None = None
+        self._count = 0
+        self._sent: deque[float] = deque(maxlen=KNOWN)
+        self._refused: deque[int] = deque()
         self._ceiling = 0.0
         self._grown_at = 0.0
+        self._cut_at = float("-inf")
+
+    def sent(self, now: float) -> None:
+        """Count a request that goes out."""
+        self._count += 1
+        self._sent.append(now)
 
     def answered(self, now: float, *, sent_at: float) -> bool:
-        """Count an answer to a request that was sent at `sent_at`; whether the rate has moved."""
-        if self._since is None:
-            self._since = sent_at
-        self._answered.append(now)
-        while self._answered[0] < now - WINDOW_SECONDS:
-            self._answered.popleft()
-        if self.rate is None or now - self._grown_at < 1:
+        """The server took a request that was sent at `sent_at`; whether the rate has moved."""
+        if self.rate is None or sent_at < self._cut_at or now - self._grown_at < 1:
             return False
         self._grown_at = now
-        self.rate *= 1 + (GROWTH if self.rate < NEAR * self._ceiling else GROWTH / 5)
+        near = NEAR * self._ceiling <= self.rate <= self._ceiling / NEAR
+        self.rate *= 1 + (GROWTH / 5 if near else GROWTH)
         if self.rate > FORGOTTEN * self._ceiling:
             self.rate = None
         return True
 
-    def limited(self, now: float, *, ceiling: float | None) -> None:
-        """An episode of 429s begins; `ceiling` is the rate that the server says it allows, if it does."""
-        while self._answered and self._answered[0] < now - WINDOW_SECONDS:
-            self._answered.popleft()
-        if not self._answered or self._since is None:
+    def refused(self, number: int) -> None:
+        """The server said 429 to the request that was the `number`-th to go out."""
+        self._refused.append(number)
+
+    def limited(self, now: float, *, number: int, ceiling: float | None) -> None:
+        """An episode of 429s begins with the request that was the `number`-th to go out.
+
+        `ceiling` is the rate that the server says it allows, if it does.
+        """
+        taken, seconds = self._taken(number)
+        if not taken:
             return
-        seconds = min(WINDOW_SECONDS, max(1.0, now - self._since))
-        met = len(self._answered) / seconds
+        met = taken / seconds
         self._ceiling = met if ceiling is None else min(met, ceiling)
-        self.rate = CUT * self._ceiling if self.rate is None else min(self.rate, CUT * self._ceiling)
-        self._grown_at = now
+        self.rate = CUT * (self._ceiling if self.rate is None else min(self.rate, self._ceiling))
+        self._grown_at = self._cut_at = now
+
+    def _taken(self, number: int) -> tuple[int, float]:
+        """Requests before that one that the server took since it last had time to recover, and in how many seconds."""
+        oldest = self._count - len(self._sent)  # the number of the request before the first that is known
+        while self._refused and self._refused[0] <= oldest:
+            self._refused.popleft()
+        if number <= oldest:
+            return 0, 1.0
+        pause = max(BURST_SECONDS, 3 / self.rate if self.rate else 0.0)
+        sent = list(self._sent)[: number - oldest]
+        until = first = sent[-1]
+        count, saved = 0, BURST_SECONDS
+        for at in reversed(sent[:-1]):
+            if until - at > max(WINDOW_SECONDS, 3 * pause):
+                saved = 0.0
+                break
+            if first - at > pause:
+                break
+            count, first = count + 1, at
+        else:
+            saved = 0.0 if oldest else BURST_SECONDS
+        count -= sum(number - count <= refused < number for refused in self._refused)
+        return count, max(BURST_SECONDS, until - first + saved)

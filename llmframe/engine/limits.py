@@ -193,17 +193,19 @@ class Gate:
     def _limited(self, ticket: Ticket, retry_after: float | None, limits: RateLimits | None) -> None:
         now = self._clock()
         before = self._cooldown.closed_until
+        self._pace.refused(ticket.number)
         if self._cooldown.limited(retry_after, generation=ticket.generation, now=now):
             if self._concerns_requests(limits):
-                self._pace.limited()
+                self._pace.limited(ticket.number)
             else:
                 self._tokens.empty(now)
             if self._pace.rate is not None or self._tokens.limited:  # which keep those who waited from a stampede
                 self._cooldown.ramp = max(1, self._concurrency.limit // 2)
-            for flow in self._flows:
-                if flow.cooled is not None:
-                    flow.cooled(max(0.0, self._cooldown.closed_until - max(before, now)))
-        if not self._pace.told and not self._tokens.limited:  # else it says nothing of how many may be in flight
+        longer = self._cooldown.closed_until - max(before, now)
+        for flow in self._flows if longer > 0 else ():
+            if flow.cooled is not None:
+                flow.cooled(longer)
+        if self._pace.rate is None and not self._tokens.limited:  # else it says nothing of how many may be in flight
             reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at, in_flight=self.in_flight)
             if reason is not None:
                 self._tell(reason)
@@ -272,6 +274,7 @@ class Gate:
         self._started += 1
         ticket.number = self._started
         ticket.sent_at = now
+        self._pace.sent(now)
         ticket.generation = self._cooldown.generation
         ticket.probe = ticket.flow.probing
         ticket.reservation = self._tokens.reserve(ticket.cost, now)
@@ -295,6 +298,8 @@ class Gate:
             self._quiet()
         elif self._turns is None:
             if self._pace.rate is not None:
+                if self._next() is None:  # most often: no place is free, and no task need find that out
+                    return
                 self._turns = asyncio.get_running_loop().create_task(self._give_turns())
                 return
             while (ticket := self._next()) is not None:
@@ -326,7 +331,8 @@ class Gate:
             self._alarm = None
         if self.in_flight >= self.limit:
             return None
-        ticket = self._line.head(now)
+        while (ticket := self._line.head(now)) is not None and ticket.turn is not None and ticket.turn.done():
+            self._line.remove(ticket)  # cancelled, at this very instant: its own task hasn't run since
         wait = self._line.held_until(now) - now if ticket is None else self._wait(ticket, now)
         if ticket is not None and wait <= 0:
             return ticket

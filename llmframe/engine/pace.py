@@ -39,15 +39,10 @@ class Pace:
         self._server: float | None = None
         self._learnt = LearntRate()
         self._limiter: AsyncLimiter | None = None
-        self._spent = 0.0
+        self._is_new = False
         self._last_turn = float("-inf")
         self._closed_until = 0.0
         self.rate: float | None = None
-
-    @property
-    def told(self) -> bool:
-        """Whether a caller or the server has stated a rate."""
-        return bool(self._stated) or self._server is not None
 
     def join(self, per_minute: float | None) -> None:
         """A call with this rate begins; the lowest of all running calls holds."""
@@ -75,14 +70,23 @@ class Pace:
         if remaining is not None and rate is not None and remaining - since < 1:
             self._closed_until = max(self._closed_until, sent_at + (1 - remaining + since) / rate)
 
+    def sent(self, now: float) -> None:
+        """A request goes out, whether it had to wait for a turn or not."""
+        self._last_turn = now
+        self._learnt.sent(now)
+
     def answered(self, sent_at: float) -> None:
         """The server took a request that was sent then."""
         if self._learnt.answered(self._clock(), sent_at=sent_at):
             self._renew()
 
-    def limited(self) -> None:
-        """An episode of 429s has begun, which isn't about tokens."""
-        self._learnt.limited(self._clock(), ceiling=self._server)
+    def refused(self, number: int) -> None:
+        """The server refused the request of this number."""
+        self._learnt.refused(number)
+
+    def limited(self, number: int) -> None:
+        """An episode of 429s has begun with the request of this number, which isn't about tokens."""
+        self._learnt.limited(self._clock(), number=number, ceiling=self._server)
         self._renew()
 
     def closed(self, now: float) -> float:
@@ -92,16 +96,18 @@ class Pace:
     @property
     def free(self) -> bool:
         """Whether a turn would come at once."""
-        return self._limiter is None or (not self._spent and self._limiter.has_capacity())
+        limiter = self._limiter
+        if limiter is None:
+            return True
+        return self._spent(limiter) + 1 <= limiter.max_rate if self._is_new else limiter.has_capacity()
 
     async def turn(self) -> None:
         """Wait for a turn."""
         if (limiter := self._limiter) is not None:
-            if self._spent:  # a new bucket stands where the old one would: a change of rates is no burst
-                spent, self._spent = self._spent, 0.0
-                await limiter.acquire(spent)
+            if self._is_new:  # it stands where the old one would, at least: a change of rates is no burst
+                self._is_new = False
+                await limiter.acquire(self._spent(limiter))
             await limiter.acquire()
-        self._last_turn = self._clock()
 
     def _renew(self) -> None:
         stated = min(self._stated) / 60 if self._stated else None
@@ -115,6 +121,11 @@ class Pace:
             changed = old is None or (old.max_rate, old.time_period) != (capacity, capacity / rate)
             if changed:
                 self._limiter = AsyncLimiter(capacity, capacity / rate)
-                self._spent = max(0.0, capacity - (self._clock() - self._last_turn) * rate)
+                self._is_new = True
         if changed:
             self._changed()
+
+    def _spent(self, limiter: AsyncLimiter) -> float:
+        """What of a new bucket is gone, as if the last request had emptied it."""
+        refilled = (self._clock() - self._last_turn) * limiter.max_rate / limiter.time_period
+        return max(0.0, limiter.max_rate - refilled)
