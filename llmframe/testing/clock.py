@@ -50,8 +50,9 @@ def run_in_fake_time(main: Coroutine[Any, Any, T]) -> T:
 
     Notes
     -----
-    Not for sockets whose other end is in another thread or process: a timer may fire before the bytes of a moment
-    later have arrived. A thread that waits for a timer of this loop holds the clock for `THREAD_SECONDS`.
+    Not for sockets whose other end is in another thread or process, nor for work that another loop does: a timer may
+    fire before what comes a moment later. Both hold for `amap`, which shares limits with every call of the process on
+    a private loop. A thread that waits for a timer of this loop holds the clock for `THREAD_SECONDS`.
 
     Examples
     --------
