@@ -17,6 +17,9 @@ CUT: Final = 0.95
 GROWTH: Final = 0.05
 """Growth a second away from the rate that met the last 429, and a fifth of it near it."""
 
+SURE_SECONDS: Final = 3.0
+"""Seconds of counting from which a rate that met a 429 is taken for the limit; growth is never slow near another."""
+
 NEAR: Final = 0.95
 """Of the rate that met the last 429: from here on growth is slow, until it is as far above it."""
 
@@ -38,7 +41,7 @@ class LearntRate:
     an answer may be many windows on its way.
     """
 
-    __slots__ = ("_ceiling", "_count", "_cut_at", "_grown_at", "_refused", "_sent", "rate")
+    __slots__ = ("_ceiling", "_count", "_cut_at", "_grown_at", "_is_sure", "_refused", "_sent", "rate")
 
     def __init__(self) -> None:
         self.rate: float | None = None
@@ -46,6 +49,7 @@ class LearntRate:
         self._sent: deque[float] = deque(maxlen=KNOWN)
         self._refused: deque[int] = deque()
         self._ceiling = 0.0
+        self._is_sure = False
         self._grown_at = 0.0
         self._cut_at = float("-inf")
 
@@ -59,7 +63,7 @@ class LearntRate:
         if self.rate is None or sent_at < self._cut_at or now - self._grown_at < 1:
             return False
         self._grown_at = now
-        near = NEAR * self._ceiling <= self.rate <= self._ceiling / NEAR
+        near = self._is_sure and NEAR * self._ceiling <= self.rate <= self._ceiling / NEAR
         self.rate *= 1 + (GROWTH / 5 if near else GROWTH)
         if self.rate > FORGOTTEN * self._ceiling:
             self.rate = None
@@ -78,6 +82,7 @@ class LearntRate:
         if not taken:
             return
         met = taken / seconds
+        self._is_sure = seconds >= SURE_SECONDS
         self._ceiling = met if ceiling is None else min(met, ceiling)
         self.rate = CUT * (self._ceiling if self.rate is None else min(self.rate, self._ceiling))
         self._grown_at = self._cut_at = now
