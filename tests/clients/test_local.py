@@ -17,8 +17,10 @@ import httpx2
 import openai
 import pytest
 
-from llmframe.clients import local
+from llmframe.clients import local, open_client
 from llmframe.clients.local import Embedded, embedded
+from llmframe.core.reply import Reply
+from llmframe.core.schema import schema_of
 from llmframe.errors import LlmframeWarning, UsageError
 
 # Without the extra or its weights these tests fail: a skip would hide an install step that is missing.
@@ -125,6 +127,27 @@ def test_tools_are_ignored_in_silence_even_when_required(model: Embedded):
     tool = {"type": "function", "function": {"name": "row", "parameters": FORMAT["json_schema"]["schema"]}}
     (answer,) = ask(model, "I love it.", tools=[tool], tool_choice="required", max_tokens=12)
     assert not answer.choices[0].message.tool_calls
+
+
+async def test_a_streamed_answer_is_the_answer_in_one_piece(model: Embedded):
+    replies: list[Reply] = []
+    for stream in (True, False):
+        client = open_client(
+            model=f"local/{model.alias}",
+            base_url=None,
+            api_key=None,
+            client=None,
+            params={"stream": stream, "max_tokens": 20, "temperature": 0, "seed": 1},
+            schema=schema_of(bool),
+            output_mode="json_schema",
+        )
+        await client.start()
+        replies.append(await client.send([{"role": "user", "content": "Praise? I love it"}], client.dialects[0]))
+        await client.close()
+    streamed, whole = replies
+    assert streamed.text == whole.text
+    assert streamed.usage.output_tokens == whole.usage.output_tokens
+    assert streamed.finish_reason == whole.finish_reason
 
 
 def test_a_prompt_beyond_the_context_is_refused_with_its_code(model: Embedded):
