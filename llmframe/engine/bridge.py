@@ -103,7 +103,7 @@ def run(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[
     """
     if _thread.inside():
         raise UsageError(
-            f"`{verb}` was called inside llmframe's own event loop; use `await llmframe.a{verb}(...)` there"
+            f"`{verb}` was called inside llmframe's own event loop; use `{_twin(verb)}` there"
         )
     _warn_if_blocking(verb)
     inbox: queue.SimpleQueue[Callable[[], None] | _Ended[T]] = queue.SimpleQueue()
@@ -229,6 +229,11 @@ def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
 _warned = False
 
 
+def _twin(verb: str) -> str:
+    """What to write in asynchronous code."""
+    return "async for part in llmframe.astream(...)" if verb == "stream" else f"await llmframe.a{verb}(...)"
+
+
 def _warn_if_blocking(verb: str) -> None:
     global _warned  # noqa: PLW0603 - once a process
     if _warned or in_kernel():
@@ -238,7 +243,7 @@ def _warn_if_blocking(verb: str) -> None:
     except RuntimeError:
         return
     _warned = True
-    text = f"`{verb}` blocks the running event loop until it is done; `await llmframe.a{verb}(...)` doesn't"
+    text = f"`{verb}` blocks the running event loop until it is done; `{_twin(verb)}` doesn't"
     warnings.warn_explicit(text, LlmframeWarning, *callers_place())
 
 

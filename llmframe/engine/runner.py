@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 import random
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Final, Literal
 
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import dooms_run
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
-from llmframe.core.plan import CHUNK_ROWS, Plan
+from llmframe.core.plan import CHUNK_ROWS, Plan, Planned
 from llmframe.core.reply import Reading, Reply, read_reply
 from llmframe.core.schema import Schema
 from llmframe.core.template import Message
@@ -78,6 +78,7 @@ class Runner:
         self._talk = Negotiation(client, note=run.metrics.notes.append)
         self._flights: set[Flight] = set()
         self._outcomes = outcomes
+        self._drawn_rows = 0
         self._queue: WorkQueue[Job]
 
     async def work(self) -> None:
@@ -87,8 +88,7 @@ class Runner:
         self._run.stopping.add(self._hurry)
         try:
             async with asyncio.TaskGroup() as workers:
-                for _ in range(min(self._options.max_concurrency, self._plan.length)):
-                    workers.create_task(self._worker())
+                self._hire(workers, self._options.max_concurrency)
         except BaseExceptionGroup as group:  # a row's failure never leaves a worker: drawing the rows failed
             raise group.exceptions[0] from None
         finally:
@@ -104,22 +104,27 @@ class Runner:
             await asyncio.wait([flight.task for flight in self._flights])
 
     def _jobs(self) -> Iterator[Job | None]:
-        drawn, metrics = 0, self._run.metrics
-        for planned in unanswered(self._plan, self._store, self._schema, deliver=self._deliver):
+        fresh = unanswered(self._plan, self._store, self._schema, deliver=self._deliver, drawn=self._drawn)
+        for planned in fresh:
             if self._fail_fast and self._plan.failures:
                 self._run.halt(FIRST_FAILED)
-            if planned is None:
-                rows = min(CHUNK_ROWS, self._plan.length - drawn)
-                drawn += rows
-                metrics.planned(0, 0, rows=rows)
-                yield None
-                continue
-            size = characters(planned.messages)
-            metrics.planned(1, size)
-            yield Job(planned, planned.messages, size)
+            yield None if planned is None else Job(planned, planned.messages, characters(planned.messages))
 
-    async def _worker(self) -> None:
+    def _drawn(self, chunk: list[Planned]) -> None:
+        rows = min(CHUNK_ROWS, self._plan.length - self._drawn_rows)
+        self._drawn_rows += rows
+        self._run.metrics.planned(len(chunk), sum(characters(each.messages) for each in chunk), rows=rows)
+
+    def _hire(self, workers: asyncio.TaskGroup, left: int) -> None:
+        """Start a worker, who starts the next of `left` with the first job: no more of them than there are jobs."""
+        workers.create_task(self._worker(lambda: self._hire(workers, left - 1) if left > 1 else None))
+
+    async def _worker(self, hire: Callable[[], None]) -> None:
+        hired = False
         while (job := await self._queue.take()) is not None:
+            if not hired:
+                hired = True
+                hire()
             if self._run.stop is not None:
                 self._fail(job, self._run.stop)
                 await asyncio.sleep(0)
@@ -296,8 +301,6 @@ class Runner:
         self._plan.finish(index)
         if outcome.source == "cache":
             self._run.metrics.cached_live += 1
-            self._run.metrics.planned(1, 0)
-            self._run.metrics.settled()
         self._run.metrics.failed_live += isinstance(outcome.result, Failure)
 
     def _hurry(self) -> None:
