@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from typing import Final
 
-from llmframe.errors import ErrorKind
-
 OPENS_AFTER: Final = 20
-"""Failed attempts of one kind in a row, without an answer between, that look like an outage."""
+"""Failed attempts in a row, of whatever kinds, without an answer between, that look like an outage."""
 
 FIRST_PAUSE: Final = 0.5
 """Seconds before the first probe; every failed probe doubles the pause."""
@@ -25,7 +23,7 @@ NEVER_ANSWERED_PROBES: Final = 4
 class Breaker:
     """Counts the transient faults of one run at one endpoint; times are seconds of the caller's clock.
 
-    429s never count, nor does a row that fails again although others were answered since its last failure: that's the
+    429s never count, nor does a row that fails again although others were answered since its first failure: that's the
     row's own trouble.
 
     Attributes
@@ -34,12 +32,11 @@ class Breaker:
         Answers so far.
     """
 
-    __slots__ = ("_failures", "_kind", "_opened_at", "_probes", "answers")
+    __slots__ = ("_failures", "_opened_at", "_probes", "answers")
 
     def __init__(self) -> None:
         self.answers = 0
         self._failures = 0
-        self._kind: ErrorKind | None = None
         self._opened_at: float | None = None
         self._probes = 0
 
@@ -55,7 +52,7 @@ class Breaker:
         was_open, self._opened_at = self.is_open, None
         return was_open
 
-    def failed(self, kind: ErrorKind, *, probe: bool, answers_before: int | None, now: float) -> float | None:
+    def failed(self, *, probe: bool, answers_before: int | None, now: float) -> float | None:
         """An attempt failed; returns the seconds of a pause that begins now.
 
         Parameters
@@ -63,21 +60,24 @@ class Breaker:
         probe
             Whether the attempt was sent during an outage.
         answers_before
-            `answers` when the same row failed the last time, `None` for its first failure.
+            `answers` when the same row failed for the first time, `None` when it does now.
         """
         if self.is_open:
             if not probe:
                 return None
             self._probes += 1
             return min(MAX_PAUSE, FIRST_PAUSE * 2.0**self._probes)
-        if answers_before is not None and self.answers > answers_before:
+        if self.is_own_trouble(answers_before):
             return None
-        self._failures = self._failures + 1 if kind == self._kind else 1
-        self._kind = kind
+        self._failures += 1
         if self._failures < OPENS_AFTER:
             return None
         self._opened_at, self._probes = now, 0
         return FIRST_PAUSE
+
+    def is_own_trouble(self, answers_before: int | None) -> bool:
+        """Whether others were answered since a row failed for the first time."""
+        return answers_before is not None and self.answers > answers_before
 
     def hopeless(self, now: float) -> bool:
         """Whether the outage has lasted too long to wait for its end."""

@@ -37,18 +37,27 @@ class Hedge:
         if self._metrics.latencies.count < KNOWN_FROM:
             return await self._sender.attempt(job, dialect, ticket)
         (late,) = self._metrics.latencies.quantiles([LATE])
-        pair = [(self._task(job, dialect, ticket), ticket)]
+        pair = [self._task(job, dialect, ticket)]
         try:
-            await asyncio.wait([pair[0][0]], timeout=late)
-            copy = None if pair[0][0].done() else await self._copy(job)
+            await asyncio.wait(pair, timeout=late)
+            copy = None if pair[0].done() else await self._copy(job)
             if copy is not None:
-                pair.append((self._task(job, dialect, copy), copy))
-            return await self._first(job, [task for task, _ in pair])
+                pair.append(self._task(job, dialect, copy))
+            return await self._first(job, pair)
         finally:
-            await self._end(pair)
+            for task in pair:
+                task.cancel()
+            await asyncio.wait(pair)
 
     def _task(self, job: Job, dialect: Dialect, ticket: Ticket) -> asyncio.Task[Reply]:
-        return asyncio.create_task(self._sender.attempt(job, dialect, ticket))
+        def ended(task: asyncio.Task[Reply]) -> None:
+            self._sender.unsent(ticket)  # a task that is cancelled before its first step has told nobody
+            if not task.cancelled():
+                task.exception()
+
+        task = asyncio.create_task(self._sender.attempt(job, dialect, ticket))
+        task.add_done_callback(ended)
+        return task
 
     async def _copy(self, job: Job) -> Ticket | None:
         if self._metrics.hedges + 1 > SHARE * self._metrics.requests:
@@ -71,15 +80,6 @@ class Hedge:
                     job.usage += reply.usage
                 return replies[0]
         return tasks[0].result()
-
-    async def _end(self, pair: list[tuple[asyncio.Task[Reply], Ticket]]) -> None:
-        for task, _ in pair:
-            task.cancel()
-        await asyncio.wait([task for task, _ in pair])
-        for task, ticket in pair:
-            self._sender.unsent(ticket)  # a task that is cancelled before its first step has told nobody
-            if not task.cancelled():
-                task.exception()
 
 
 def _answered(task: asyncio.Task[Reply]) -> bool:

@@ -76,6 +76,7 @@ class Flow:
     held_until: float = 0.0
     probing: bool = False
     due: float = 0.0
+    is_new: bool = True
 
     def free(self, now: float) -> bool:
         """Whether another request of it may be in flight."""
@@ -86,13 +87,15 @@ class Line:
     """Start-time fair queueing over flows (Goyal, Vin and Cheng 1996), every request of cost 1.
 
     A flow that comes anew starts at the turn that is on now: it has no claim to turns it didn't wait for, and none
-    waits longer than its weight's share says.
+    waits longer than its weight's share says. The first turns of all new flows of a class are those of one flow of it,
+    or calls over a single row, one after the other, would keep everybody else out for good.
     """
 
-    __slots__ = ("_flows", "_turn")
+    __slots__ = ("_flows", "_newcomers", "_turn")
 
     def __init__(self) -> None:
         self._flows: list[Flow] = []
+        self._newcomers: dict[Priority, float] = {}
         self._turn = 0.0
 
     def __bool__(self) -> bool:
@@ -103,7 +106,7 @@ class Line:
         """Have `ticket` wait behind the others of its flow."""
         flow = ticket.flow
         if not flow.waiting:
-            flow.due = max(flow.due, self._turn)
+            flow.due = max(self._first(flow) if flow.is_new else flow.due, self._turn)
             self._flows.append(flow)
         flow.waiting.append(ticket)
 
@@ -122,8 +125,14 @@ class Line:
 
     def served(self, flow: Flow) -> None:
         """`flow` has had a turn, waited for or not; turns that it couldn't take for want of places aren't saved up."""
-        self._turn = max(self._turn, flow.due)
+        self._turn, flow.is_new = max(self._turn, flow.due), False
         flow.due = self._turn + 1 / WEIGHTS[flow.priority]
+
+    def _first(self, flow: Flow) -> float:
+        flow.is_new = False
+        due = max(self._newcomers.get(flow.priority, 0.0), self._turn)
+        self._newcomers[flow.priority] = due + 1 / WEIGHTS[flow.priority]
+        return due
 
     def remove(self, ticket: Ticket) -> None:
         """`ticket` waits no more."""

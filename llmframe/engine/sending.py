@@ -25,7 +25,7 @@ class Job:
     """A distinct request on its way to an outcome.
 
     `attempts` counts towards the row's limit, `sent` what went out. `blameless` tells that the last failure says
-    nothing about the row, and `answers_before` how many others the run had been answered when it failed the last time.
+    nothing about the row, and `answers_before` how many others the run had been answered when it first failed.
     """
 
     planned: Planned
@@ -132,7 +132,8 @@ class Sender:
             async with asyncio.timeout(self._seconds):
                 reply = await self._client.send(job.messages, dialect)
         except TimeoutError:
-            error = RequestError("timeout", f"no whole answer within {self._seconds:g} s")
+            within = "" if self._seconds is None else f" within {self._seconds:g} s"
+            error = RequestError("timeout", f"no whole answer{within}")
         except RequestError as raised:
             error = raised
         except BaseException:
@@ -163,9 +164,10 @@ class Sender:
     def _failed(self, job: Job, ticket: Ticket, error: RequestError) -> None:
         breaker, now = self._lane.breaker, self._clock()
         if transient(error) and error.kind != "rate_limit":
-            pause = breaker.failed(error.kind, probe=ticket.probe, answers_before=job.answers_before, now=now)
-            job.answers_before = breaker.answers
-            job.blameless = ticket.probe and breaker.answers > 0
+            pause = breaker.failed(probe=ticket.probe, answers_before=job.answers_before, now=now)
+            job.blameless = ticket.probe and breaker.answers > 0 and not breaker.is_own_trouble(job.answers_before)
+            if job.answers_before is None:
+                job.answers_before = breaker.answers
             if pause is not None:
                 if not ticket.probe:
                     self._gate.restart()
