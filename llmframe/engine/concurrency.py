@@ -219,6 +219,11 @@ class Concurrency:
     def _in_use(self) -> int:
         return max(self._last_peak, self._peak)
 
+    @property
+    def _held(self) -> float:
+        """The limit, or what was in flight where callers hold themselves to fewer: that much is what was slow."""
+        return min(self._limit, max(self._in_use, self._least))
+
     def _next_round(self, *, since: float | None = None) -> None:
         """Begin a round; replies to what was sent before `since` belong to none, they tell of another limit."""
         if since is not None:
@@ -259,7 +264,7 @@ class Concurrency:
         done, slowness = self._round, self._baseline.slowness(times)
         slow = slowness > log(1 + ALARM * sqrt(1 / done.replies + 1 / max(self._baseline.replies, 1)))
         if slow and self._alarmed:
-            sent_with = min(self._begin + bisect_right(rises, done.sent_at), self._most)
+            sent_with = min(self._begin + bisect_right(rises, done.sent_at), self._held)
             self._rises = None
             self._move(min(self._limit, _fitting(sent_with, slowness)))
             self._next_round(since=now)
@@ -284,13 +289,14 @@ class Concurrency:
             self._calm = 0
             if used and self._heavy >= DIP_AFTER and self._since_dip >= DIP_ROUNDS:
                 self._dip = _Dip(max(self._limit, self._unslowed), times)
-                self._move(DIP * self._limit)
+                self._move(DIP * self._held)
                 self._next_round(since=now)
                 return
         gradient = min(max(exp(-slowness) * TOLERANCE, 0.5), 1.0)
-        step = SMOOTHING * (self._limit * gradient + sqrt(self._limit) - self._limit)
+        held = self._held
+        step = SMOOTHING * (held * gradient + sqrt(held) - held)
         if step < 0:
-            self._move(self._limit + step)
+            self._move(held + step)
         elif used and self._round.may_grow:
             self._move(self._limit + self._growth(step))
         self._next_round()

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from llmframe.clients.base import Client, Dialect, RequestError
-from llmframe.clients.refusals import transient
+from llmframe.clients.refusals import dooms_run, next_dialects, transient
 from llmframe.core.outcome import Failure, Usage
 from llmframe.core.plan import Planned
 from llmframe.core.reply import Reading, Reply
@@ -146,6 +146,8 @@ class Sender:
             return reply
         metrics.unknown_usage += error.kind == "timeout"
         metrics.ended(self._clock(), seconds=self._clock() - begun, kind=error.kind)
+        if dooms_run(error) and not next_dialects(dialect, error, self._client.dialects):
+            self._run.halt(Failure(error.kind, error.detail))  # before the next one goes in this one's place
         self._failed(job, ticket, error)
         raise error
 
