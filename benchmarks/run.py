@@ -95,10 +95,13 @@ def committed(path: Path) -> dict[str, Any] | None:
 def changes(record: dict[str, Any], old: dict[str, Any] | None) -> dict[str, str]:
     if old is None or old["scale"] != record["scale"]:
         return {}
+    noisy = {name for run in (record, old) for name, cores in run["cores_of_others"].items() if loud(cores)}
     before = {figure["name"]: figure for figure in old["figures"]}
     pairs = ((figure, before.get(figure["name"])) for figure in record["figures"])
     return {
-        now["name"]: f"{word} (was {table.number(was['measured'], now['unit'])})"
+        now[
+            "name"
+        ]: f"{word}{' in noise' if now['scenario'] in noisy else ''}, was {table.number(was['measured'], now['unit'])}"
         for now, was in pairs
         if was is not None and (word := change(was, now))
     }
@@ -127,6 +130,10 @@ def publish(record: dict[str, Any], source: Path) -> None:
     print(drawn(record, source, DOCS / "benchmarks.png"))
 
 
+def loud(cores: float | None) -> bool:
+    return cores is not None and cores > machine.NOISY
+
+
 def conditions(record: dict[str, Any]) -> str:
     """What the figures of a run were measured with."""
     told = record["machine"]
@@ -138,9 +145,9 @@ def conditions(record: dict[str, Any]) -> str:
 def noise(record: dict[str, Any]) -> str:
     """How quiet the machine was."""
     told = {name: cores for name, cores in record["cores_of_others"].items() if cores is not None}
-    loud = [f"{name} {cores:.1f}" for name, cores in told.items() if cores > machine.NOISY]
-    if loud:
-        return f"Noisy: other programs used the machine meanwhile (cores: {', '.join(loud)}). Run it again when quiet."
+    noisy = [f"{name} {cores:.1f}" for name, cores in told.items() if loud(cores)]
+    if noisy:
+        return f"Noisy: other programs used the machine meanwhile (cores: {', '.join(noisy)}). Run it again when quiet."
     return "The machine was quiet." if told else "This system doesn't tell what other programs used."
 
 

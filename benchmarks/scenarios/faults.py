@@ -18,7 +18,7 @@ def measure(fleet: Fleet, effort: Effort) -> Finding:
     job = Job(side="polars", rows=effort.rows(ROWS), options=OPTIONS)
     whole: list[Told] = []
     faulty: list[Told] = []
-    with serving("provider", latency=LATENCY) as sound, serving("provider", latency=LATENCY, faults=SHARES) as broken:
+    with serving("provider", latency=LATENCY) as sound, serving("provider", latency=LATENCY, shares=SHARES) as broken:
         for _ in range(effort.rounds):
             whole += fleet.measure(Run(job, sound))
             faulty += fleet.measure(Run(job, broken))

@@ -60,7 +60,7 @@ def limits(effort: Effort) -> list[Limit]:
             name="limits 429s",
             what=f"600/min and bare 429s, {rows} rows",
             job=asked,
-            server=slow | {"silent": True},
+            server=slow | {"limit_headers": False},
             rate=SLOW,
             wall=1.3,
             refused=0.1,
