@@ -99,10 +99,10 @@ class LearntRate:
         until = first = sent[-1]
         count, saved = 0, BURST_SECONDS
         for at in reversed(sent[:-1]):
+            if first - at > pause:
+                break
             if until - at > max(WINDOW_SECONDS, 3 * pause):
                 saved = 0.0
-                break
-            if first - at > pause:
                 break
             count, first = count + 1, at
         else:

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from math import floor
+from typing import Any, Literal, Protocol, TypeVar
 
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
@@ -24,6 +25,9 @@ from llmframe.engine.sharing import Shared
 from llmframe.options import SendOptions
 from llmframe.stores.base import MemoryStore, Store
 from llmframe.testing import run_in_fake_time
+from llmframe.testing.clock import FakeTimeLoop
+
+T = TypeVar("T")
 
 LABEL = schema_of(Literal["pos", "neg"])
 """One value; `say("pos")` is a valid reply."""
@@ -111,6 +115,104 @@ class Client:
     @property
     def prompts(self) -> Counter[str]:
         return Counter(sent.prompt for sent in self.sent)
+
+
+class Limit(Protocol):
+    """A server's limit of requests."""
+
+    def wait(self, now: float) -> float:
+        """0.0 and the request is charged, or the seconds until one would be taken."""
+        ...
+
+
+class BucketLimit:
+    """`rate` requests a second, a second's worth saved up."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = self._level = rate
+        self._at = 0.0
+
+    def wait(self, now: float) -> float:
+        self._level = min(max(1.0, self.rate), self._level + (now - self._at) * self.rate)
+        self._at = now
+        if self._level < 1 - 1e-6:
+            return (1 - self._level) / self.rate
+        self._level -= 1
+        return 0.0
+
+
+class WindowLimit:
+    """`rate` requests in every second that begins with a whole one."""
+
+    def __init__(self, rate: float) -> None:
+        self.rate = rate
+        self._window, self._taken = -1, 0
+
+    def wait(self, now: float) -> float:
+        if floor(now) != self._window:
+            self._window, self._taken = floor(now), 0
+        if self._taken >= self.rate:
+            return floor(now) + 1 - now
+        self._taken += 1
+        return 0.0
+
+
+@dataclass
+class LimitedClient(Client):
+    """A client of a server that says 429 after `network` seconds to what its limit doesn't allow, and nothing else."""
+
+    limit: Limit = field(default_factory=lambda: BucketLimit(10))
+    tells_when: bool = False
+    network: float = 0.02
+    taken: list[float] = field(default_factory=list[float])
+    refused: int = 0
+
+    async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
+        await asyncio.sleep(self.network / 2)
+        now = asyncio.get_running_loop().time()
+        wait = self.limit.wait(now)
+        if wait > 0:
+            self.refused += 1
+            await asyncio.sleep(self.network / 2)
+            raise RequestError("rate_limit", "429", status=429, retry_after=wait if self.tells_when else None)
+        self.taken.append(now)
+        return await super().send(messages, dialect)
+
+
+class CountingLoop(FakeTimeLoop):
+    """Simulated time that counts the timers that are set."""
+
+    def __init__(self) -> None:
+        self.timers: list[asyncio.TimerHandle] = []
+        super().__init__()
+
+    def call_at(self, when: float, callback: Callable[..., object], *args: Any, context: Any = None) -> Any:
+        timer = super().call_at(when, callback, *args, context=context)
+        self.timers.append(timer)
+        return timer
+
+    @property
+    def open_timers(self) -> int:
+        """Timers that are still to fire."""
+        return sum(not timer.cancelled() and timer.when() > self.time() for timer in self.timers)
+
+
+def run_counting(main: Callable[[CountingLoop], Coroutine[Any, Any, T]]) -> T:
+    """Run `main` in simulated time, with its loop."""
+    loop = CountingLoop()
+    with asyncio.Runner(loop_factory=lambda: loop) as runner:
+        return runner.run(main(loop))
+
+
+def others() -> set[asyncio.Task[Any]]:
+    """The tasks of this loop that haven't ended, without the one that asks."""
+    return asyncio.all_tasks() - {t for t in [asyncio.current_task()] if t is not None}
+
+
+async def settle() -> None:
+    """Let everything that can run at this instant run."""
+    for _ in range(20):
+        await asyncio.sleep(0)
 
 
 @dataclass
