@@ -37,7 +37,14 @@ class GiveUp:
 
 
 def decide(  # noqa: PLR0913 - one argument a fact
-    error: RequestError, *, attempts: int, max_attempts: int, waited: float, chance: float, doomed: bool
+    error: RequestError,
+    *,
+    attempts: int,
+    max_attempts: int,
+    waited: float,
+    chance: float,
+    doomed: bool,
+    spent: float = 0.0,
 ) -> Retry | GiveUp:
     """Whether a row is asked again after `error`.
 
@@ -51,11 +58,14 @@ def decide(  # noqa: PLR0913 - one argument a fact
         A number in [0, 1) from the caller's random source.
     doomed
         Whether the error would meet every row (key, quota, model, refused schema).
+    spent
+        Seconds that the attempt took.
 
     Notes
     -----
     Transient faults wait `U(0, min(60, 0.5·2^n))` seconds after the n-th (n from 0): full jitter. A server that
-    names a time is never asked earlier: `retry_after·(1 + U(0, 0.25))`.
+    names a time is never asked earlier: `retry_after·(1 + U(0, 0.25))`. What a timed-out attempt has waited already
+    counts as waited.
     """
     if doomed:
         return GiveUp(detail=error.detail, stops_run=True)
@@ -69,6 +79,8 @@ def decide(  # noqa: PLR0913 - one argument a fact
         return GiveUp(detail=error.detail)
     exponent = min(max(attempts - 1, 0), 10)  # 0.5·2^10 is past the longest; 2^1024 would be past all floats
     delay = asked * (1 + 0.25 * chance) if asked is not None else chance * min(MAX_DELAY, BASE_DELAY * 2**exponent)
+    if error.kind == "timeout":
+        delay = max(0.0, delay - spent)
     if error.kind == "rate_limit":
         if waited + delay > RATE_LIMIT_SECONDS:
             return GiveUp(detail=f"{error.detail}; waited {waited:.0f} s for the limit")

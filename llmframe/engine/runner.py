@@ -234,6 +234,7 @@ class Runner:
             waited=job.waited,
             chance=JITTER.random(),
             doomed=dooms_run(error),
+            spent=job.spent,
         )
         if isinstance(step, GiveUp):
             failure = Failure(error.kind, step.detail)

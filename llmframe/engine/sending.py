@@ -24,8 +24,9 @@ from llmframe.options import SendOptions
 class Job:
     """A distinct request on its way to an outcome.
 
-    `attempts` counts towards the row's limit, `sent` what went out. `blameless` tells that the last failure says
-    nothing about the row, and `answers_before` how many others the run had been answered when it first failed.
+    `attempts` counts towards the row's limit, `sent` what went out, `spent` the seconds of the last failed attempt.
+    `blameless` tells that the last failure says nothing about the row, and `answers_before` how many others the run had
+    been answered when it first failed.
     """
 
     planned: Planned
@@ -39,6 +40,7 @@ class Job:
     first_sent: float | None = None
     again: Literal["retry", "reask"] | None = None
     blameless: bool = False
+    spent: float = 0.0
     answers_before: int | None = None
     usage: Usage = field(default_factory=lambda: Usage(None, None, None))
     usd: float | None = None
@@ -145,7 +147,8 @@ class Sender:
             self._came(job, ticket, reply, begun)
             return reply
         metrics.unknown_usage += error.kind == "timeout"
-        metrics.ended(self._clock(), seconds=self._clock() - begun, kind=error.kind)
+        job.spent = self._clock() - begun
+        metrics.ended(self._clock(), seconds=job.spent, kind=error.kind)
         if dooms_run(error) and not next_dialects(dialect, error, self._client.dialects):
             self._run.halt(Failure(error.kind, error.detail))  # before the next one goes in this one's place
         self._failed(job, ticket, error)

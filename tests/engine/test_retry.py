@@ -141,3 +141,16 @@ def test_every_path_ends(kind: ErrorKind, retry_after: float | None, attempts: t
 @pytest.mark.parametrize("kind", TRANSIENT)
 def test_one_attempt_means_one_request_after_a_rate_limit_too(kind: ErrorKind):
     assert after(kind, max_attempts=1, attempts=0 if kind == "rate_limit" else 1) == GiveUp(detail="what happened")
+
+
+@pytest.mark.parametrize(("spent", "delay"), [(0.0, 0.25), (0.1, 0.15), (60.0, 0.0)])
+def test_what_a_timed_out_attempt_has_waited_counts_as_waited(spent: float, delay: float):
+    error = RequestError("timeout", "no whole answer within 60 s")
+    step = decide(error, attempts=1, max_attempts=5, waited=0.0, chance=0.5, doomed=False, spent=spent)
+    assert step == Retry(delay=pytest.approx(delay))
+
+
+def test_only_a_timeout_has_waited():
+    error = RequestError("server", "500", status=500)
+    step = decide(error, attempts=1, max_attempts=5, waited=0.0, chance=0.5, doomed=False, spent=60.0)
+    assert step == Retry(delay=0.25)
