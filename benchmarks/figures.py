@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
-Bound = Literal["at most", "at least", "told"]
+Bound = Literal["at most", "at least"]
 Of = Literal["median", "worst"]
 LEAST_CHANGE = 0.03  # share of the old value; less isn't called a change, however steady both runs were
 LEAST_STEP = 0.005  # as above, for figures near 0
@@ -15,7 +15,7 @@ LEAST_STEP = 0.005  # as above, for figures near 0
 
 @dataclass(frozen=True, kw_only=True)
 class Figure:
-    """One line of the table. `told` figures have no target; `note` says why one is missing or what it stands on."""
+    """One line of the table. A figure without a target is only told; `note` says why one is missing."""
 
     name: str
     what: str
@@ -68,9 +68,17 @@ def middle_half(rounds: Sequence[float]) -> tuple[float, float]:
 
 
 def change(old: dict[str, Any], new: dict[str, Any]) -> Literal["better", "worse", ""]:
-    """Whether two runs of a figure differ by more than their noise: the middle halves of their rounds don't meet."""
+    """Whether two runs of a figure differ by more than their noise: the middle halves of their rounds don't meet.
+
+    A figure without a target is neither good nor bad.
+    """
     was, now = old.get("measured"), new.get("measured")
-    if was is None or now is None or abs(now - was) <= max(LEAST_CHANGE * abs(was), LEAST_STEP):
+    if (
+        new["target"] is None
+        or was is None
+        or now is None
+        or abs(now - was) <= max(LEAST_CHANGE * abs(was), LEAST_STEP)
+    ):
         return ""
     (old_low, old_high), (new_low, new_high) = middle_half(old["rounds"]), middle_half(new["rounds"])
     if old_low <= new_high and new_low <= old_high:

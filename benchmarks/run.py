@@ -98,13 +98,13 @@ def changes(record: dict[str, Any], old: dict[str, Any] | None) -> dict[str, str
     noisy = {name for run in (record, old) for name, cores in run["cores_of_others"].items() if loud(cores)}
     before = {figure["name"]: figure for figure in old["figures"]}
     pairs = ((figure, before.get(figure["name"])) for figure in record["figures"])
-    return {
-        now[
-            "name"
-        ]: f"{word}{' in noise' if now['scenario'] in noisy else ''}, was {table.number(was['measured'], now['unit'])}"
-        for now, was in pairs
-        if was is not None and (word := change(was, now))
-    }
+    found: dict[str, str] = {}
+    for now, was in pairs:
+        word = change(was, now) if was is not None else ""
+        if was is not None and word:
+            amid = " in noise" if now["scenario"] in noisy else ""
+            found[now["name"]] = f"{word}{amid}, was {table.number(was['measured'], now['unit'])}"
+    return found
 
 
 def drawn(record: dict[str, Any], source: Path, target: Path) -> str:
@@ -124,7 +124,7 @@ def publish(record: dict[str, Any], source: Path) -> None:
     text = page.read_text(encoding="utf-8")
     before, rest = text.split(TABLE_START)
     _, after = rest.split(TABLE_END)
-    lines = [table.markdown(record), f"{conditions(record)} {noise(record)}"]
+    lines = [f"{conditions(record)} {noise(record)}", table.markdown(record)]
     body = "\n\n".join([TABLE_START, *lines, TABLE_END])
     page.write_text(before + body + after, encoding="utf-8")
     print(drawn(record, source, DOCS / "benchmarks.png"))
