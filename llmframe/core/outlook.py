@@ -14,7 +14,7 @@ class Outlook:
     drawn, drawn_characters, drawn_rows
         Distinct requests drawn so far, their characters, and the rows they were drawn from.
     done, done_characters
-        Those that have their outcome.
+        Those that were asked for and have their outcome.
     """
 
     drawn: int = 0
@@ -30,7 +30,7 @@ class Outlook:
         self.drawn_rows += rows
 
     def settled(self, characters: int) -> None:
-        """One of them has its outcome."""
+        """One of them, that no kept answer was found for, has its outcome."""
         self.done += 1
         self.done_characters += characters
 
@@ -42,31 +42,33 @@ class Outlook:
         rows
             Rows of the whole run; `None` when unknown.
         kept
-            Settled requests that a kept answer was found for: they cost nothing.
+            Drawn requests that a kept answer was found for: they cost nothing.
         input_tokens, output_tokens
-            Tokens of all requests that were asked for and settled, together.
+            Tokens of all requests that were asked for and are done, together.
 
         Notes
         -----
         Requests that are drawn are known by number and size: their input is taken to be as many tokens a character
         as it was so far. Rows that aren't drawn yet are taken to be like those that are.
         """
-        asked = self.done - kept
-        if rows is None or not self.drawn_rows or asked <= 0:
+        if rows is None or not self.drawn_rows or not self.done:
             return None
-        waiting = max(0, self.drawn - self.done)
-        to_come = max(0, rows - self.drawn_rows) * max(0, self.drawn - kept) / self.drawn_rows
-        mean_in, mean_out = input_tokens / asked, output_tokens / asked
-        characters = self.drawn_characters - self.done_characters
-        size = (characters / waiting) / (self.done_characters / self.done) if waiting and self.done_characters else 1.0
+        asked = max(self.done, self.drawn - kept)
+        waiting = asked - self.done
+        to_come = max(0, rows - self.drawn_rows) * asked / self.drawn_rows
+        mean_in, mean_out = input_tokens / self.done, output_tokens / self.done
+        size = 1.0
+        if waiting and self.done_characters:
+            characters = self.drawn_characters * asked / max(1, self.drawn) - self.done_characters
+            size = max(0.0, characters / waiting) / (self.done_characters / self.done)
         tokens = waiting * (mean_in * size + mean_out) + to_come * (mean_in + mean_out)
-        return Left(requests=waiting + to_come, tokens=tokens, asked=asked)
+        return Left(requests=waiting + to_come, tokens=tokens, done=self.done)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Left:
-    """Requests and tokens that are left, after `asked` requests that are done."""
+    """Requests and tokens that are left, after `done` requests that were asked for."""
 
     requests: float
     tokens: float
-    asked: int
+    done: int

@@ -26,6 +26,8 @@ class Series:
     ----------
     width
         Seconds of a bucket; the first one begins with the run.
+    seconds
+        Until when it was told, from there: the last bucket isn't over.
     sent, answered, tokens
         Requests that went out, that came back with an answer, and the tokens (in and out) of those.
     rate_limited, faults
@@ -37,6 +39,7 @@ class Series:
     """
 
     width: float = 1.0
+    seconds: float = 0.0
     sent: tuple[int, ...] = ()
     answered: tuple[int, ...] = ()
     tokens: tuple[int, ...] = ()
@@ -49,6 +52,7 @@ class Series:
         """Plain values, for JSON."""
         return {
             "width": self.width,
+            "seconds": self.seconds,
             "sent": list(self.sent),
             "answered": list(self.answered),
             "tokens": list(self.tokens),

@@ -127,12 +127,12 @@ class Metrics:
         """The copy answered first."""
         self.hedges_won += 1
 
-    def planned(self, requests: int, characters: int, *, rows: int = 0) -> None:
-        """So many more distinct requests were drawn, of so many characters in all, from so many rows."""
+    def planned(self, requests: int, characters: int, *, rows: int) -> None:
+        """So many rows more were drawn, with so many distinct requests of so many characters in all."""
         self.outlook.planned(requests, characters, rows=rows)
 
-    def settled(self, characters: int = 0) -> None:
-        """A distinct request of so many characters has its outcome."""
+    def settled(self, characters: int) -> None:
+        """A distinct request of so many characters that was asked for has its outcome."""
         self.outlook.settled(characters)
 
     def book(self, usage: Usage) -> float | None:
@@ -173,12 +173,12 @@ class Metrics:
         if self._telemetry is not None:
             self._telemetry.run_ended(report)
 
-    def report(self, *, seconds: float, state: RunState, frame: object = None) -> RunReport:
-        """The numbers as they stand, `seconds` after the run began."""
+    def report(self, *, seconds: float, state: RunState, now: float | None = None, frame: object = None) -> RunReport:
+        """The numbers as they stand at `now`; without it, `seconds` after the run began."""
         p50, p95, p99 = self.latencies.quantiles((0.5, 0.95, 0.99))
         wait_p50, wait_p95, wait_p99 = self.waits.quantiles((0.5, 0.95, 0.99))
         timeline = self._timeline or Timeline(0.0)
-        now = timeline.origin + seconds
+        now = timeline.origin + seconds if now is None else now
         running = state == "running"
         return RunReport(
             model=self.model,
@@ -245,7 +245,7 @@ class Metrics:
         if left is None or not self.price.known:
             return None
         tokens = (self.usage.input_tokens or 0) + (self.usage.output_tokens or 0)
-        return self.usd * (1 + (left.tokens / tokens if tokens else left.requests / left.asked))
+        return self.usd * (1 + (left.tokens / tokens if tokens else left.requests / left.done))
 
     def _left(self) -> Left | None:
         return self.outlook.left(

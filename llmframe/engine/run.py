@@ -146,11 +146,13 @@ class Run:
                 del self._parts[plan]
                 self._done += plan.rows_done
             self.ended = self.clock()
+            if not self._parts:
+                self.metrics.run_ended(self.report())
 
     def report(self) -> RunReport:
         """The numbers as they stand."""
         end = self.ended if self.ended is not None and not self._parts else self.clock()
-        return self.metrics.report(seconds=end - self.started, state=self._state(), frame=self.frame)
+        return self.metrics.report(seconds=end - self.started, state=self._state(), now=end, frame=self.frame)
 
     def _deadline(self) -> asyncio.TimerHandle | None:
         if self._begun is None:
@@ -171,7 +173,7 @@ class Run:
 
     def progress(self) -> Progress:
         """Where the run stands."""
-        metrics = self.metrics
+        metrics, now = self.metrics, self.clock()
         return Progress(
             rows=self.rows,
             done=self._done + sum(plan.rows_done for plan in list(self._parts)),
@@ -179,6 +181,8 @@ class Run:
             failed=metrics.failed_live,
             in_flight=metrics.in_flight,
             usd=metrics.usd if metrics.price.known else None,
+            rate=metrics.requests_per_second(now),
+            eta_seconds=metrics.eta_seconds(now),
         )
 
     async def _tick(self) -> None:

@@ -66,6 +66,7 @@ class Timeline:
         line = self._until(now)
         return Series(
             width=line.width,
+            seconds=max(0.0, now - line.origin),
             sent=tuple(line.sent),
             answered=tuple(line.answered),
             tokens=tuple(line.tokens),
@@ -94,12 +95,16 @@ class Timeline:
         with self._lock:
             line = Timeline(
                 self.origin,
-                self.width,
-                self.level,
-                self.bound,
-                *(counts.copy() for counts in (self.sent, self.answered, self.tokens, self.rate_limited, self.faults)),
-                self.in_flight.copy(),
-                self.limit.copy(),
+                width=self.width,
+                level=self.level,
+                bound=self.bound,
+                sent=self.sent.copy(),
+                answered=self.answered.copy(),
+                tokens=self.tokens.copy(),
+                rate_limited=self.rate_limited.copy(),
+                faults=self.faults.copy(),
+                in_flight=self.in_flight.copy(),
+                limit=self.limit.copy(),
             )
         line.at(now)
         return line

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Final
 
 from llmframe.core.series import LimitMove, Series
@@ -33,22 +34,23 @@ UNITS: Final = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Steps:
-    """The run's time cut into equal steps; the last one is shorter or up to half longer.
+    """The run's time from its first request on, cut into equal steps; the last one is shorter or up to half longer.
 
     Attributes
     ----------
+    first, size
+        The first bucket of the timeline that is drawn, and buckets in a step.
     edges
-        Seconds; one more than there are steps.
-    size
-        Buckets of the timeline in a step.
+        Seconds from the run's start; one more than there are steps.
     """
 
-    edges: tuple[float, ...]
+    first: int
     size: int
+    edges: tuple[float, ...]
 
     def per_second(self, counts: Sequence[int]) -> list[float]:
         """The rate of what was counted, in each step."""
-        widths = [stop - start for start, stop in zip(self.edges, self.edges[1:], strict=False)]
+        widths = [stop - start for start, stop in pairwise(self.edges)]
         return [sum(part) / width for part, width in zip(self._parts(counts), widths, strict=True)]
 
     def sums(self, counts: Sequence[int]) -> list[int]:
@@ -60,22 +62,23 @@ class Steps:
         return [max(part, default=0) for part in self._parts(levels)]
 
     def _parts(self, values: Sequence[int]) -> list[Sequence[int]]:
-        last = len(self.edges) - 2
-        return [values[step * self.size : None if step == last else (step + 1) * self.size] for step in range(last + 1)]
+        starts = range(self.first, self.first + self.size * (len(self.edges) - 1), self.size)
+        return [values[start : None if start == starts[-1] else start + self.size] for start in starts]
 
 
-def steps(series: Series, *, seconds: float) -> Steps:
-    """Equal steps over `seconds`, at most `BARS` of them, each of whole buckets."""
-    buckets = max(1, len(series.sent))
+def steps(series: Series) -> Steps:
+    """Equal steps from the first request on, at most `BARS` of them, each of whole buckets."""
+    first = next((index for index, count in enumerate(series.sent) if count), 0)
+    buckets = max(1, len(series.sent) - first)
     size = -(-buckets // BARS)
-    end = max(seconds, series.width * (buckets - 1) + series.width / 2)
-    edges = [step * size * series.width for step in range(-(-buckets // size))]
-    if len(edges) > 1 and end - edges[-1] < size * series.width / 2:
+    edges = [(first + step * size) * series.width for step in range(-(-buckets // size))]
+    end = max(series.seconds, edges[0] + series.width / 2)
+    while len(edges) > 1 and end - edges[-1] < size * series.width / 2:
         del edges[-1]  # a rate over a moment is noise
-    return Steps(edges=(*edges, end), size=size)
+    return Steps(first=first, size=size, edges=(*edges, end))
 
 
-def draw(series: Series, *, limits: Sequence[LimitMove], seconds: float, title: str) -> Figure:
+def draw(series: Series, *, limits: Sequence[LimitMove], title: str) -> Figure:
     """Panels over the run's time: answers, tokens, requests in flight with their limit, 429s with other faults.
 
     Raises
@@ -92,8 +95,8 @@ def draw(series: Series, *, limits: Sequence[LimitMove], seconds: float, title: 
         empty.text(0.02, 0.8, title, fontsize=10, va="center")
         empty.text(0.5, 0.35, "no request was sent", ha="center", va="center", color=DARK)
         return empty
-    cut = steps(series, seconds=seconds)
-    unit, per_unit = next((unit for unit in UNITS if seconds >= 2 * unit[1]), UNITS[-1])
+    cut = steps(series)
+    unit, per_unit = next((unit for unit in UNITS if series.seconds >= 2 * unit[1]), UNITS[-1])
     edges = [edge / per_unit for edge in cut.edges]
     limited, faults = cut.sums(series.rate_limited), cut.sums(series.faults)
     heights = {"answers": 3.0, "tokens": 2.0, "flight": 3.0, "faults": 2.0 if any(limited) or any(faults) else 0.4}
@@ -114,7 +117,7 @@ def draw(series: Series, *, limits: Sequence[LimitMove], seconds: float, title: 
         axes.spines[["top", "right"]].set_visible(False)
         axes.tick_params(labelsize=8)
         axes.set_ylim(bottom=0)
-        axes.set_xlim(0, edges[-1])
+        axes.set_xlim(edges[0], edges[-1])
         if axes.get_legend_handles_labels()[0]:
             axes.legend(fontsize=8, frameon=False, loc="lower right", bbox_to_anchor=(1, 0.98), borderpad=0, ncols=3)
     panels["faults"].set_xlabel(f"time ({unit})", fontsize=9)

@@ -188,7 +188,7 @@ class RunReport:
         # imported here: matplotlib is an extra, and takes 0.5 s
         from llmframe.report.run_picture import draw  # noqa: PLC0415
 
-        return draw(self.timeline, limits=self.limits, seconds=self.seconds, title=self._title)
+        return draw(self.timeline, limits=self.limits, title=self._title)
 
     def __repr__(self) -> str:
         """A small table."""

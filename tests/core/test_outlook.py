@@ -21,7 +21,7 @@ def test_rows_that_are_not_drawn_yet_are_like_those_that_are():
         rows=20, kept=0, input_tokens=320, output_tokens=80
     )
     assert left is not None
-    assert (left.requests, left.tokens, left.asked) == (6.0, 600.0, 4)
+    assert (left.requests, left.tokens, left.done) == (6.0, 600.0, 4)
 
 
 def test_what_is_drawn_counts_by_its_size():
@@ -34,12 +34,20 @@ def test_what_is_drawn_counts_by_its_size():
 
 
 def test_kept_answers_cost_nothing_and_are_not_to_come():
-    # 10 rows, 10 requests, 5 kept, 4 asked: 1 waits, and of 10 rows more half will be kept
-    left = outlook(requests=10, characters=0, rows=10, done=9, each=0).left(
+    # 10 rows gave 10 requests: 5 kept, 4 done, 1 waits; of 10 rows more half will be kept
+    left = outlook(requests=10, characters=1000, rows=10, done=4, each=100).left(
         rows=20, kept=5, input_tokens=400, output_tokens=0
     )
     assert left is not None
     assert (left.requests, left.tokens) == (6.0, 600.0)
+
+
+def test_more_outcomes_than_were_drawn_leave_nothing_to_wait_for():
+    left = outlook(requests=3, characters=0, rows=10, done=4, each=0).left(
+        rows=10, kept=0, input_tokens=400, output_tokens=0
+    )
+    assert left is not None
+    assert left.requests == 0.0
 
 
 @pytest.mark.parametrize(("rows", "drawn", "done"), [(None, 5, 2), (10, 0, 0), (10, 5, 0)])
