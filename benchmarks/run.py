@@ -70,12 +70,13 @@ def measured(names: list[str], effort: Effort) -> dict[str, Any]:
 
 def merged(record: dict[str, Any], old: dict[str, Any] | None) -> dict[str, Any]:
     """A run of some scenarios keeps the others' figures of the last one."""
-    if old is None:
+    if old is None or old["scale"] != record["scale"]:
         return record
     new = {figure["scenario"] for figure in record["figures"]}
     figures = [figure for figure in old["figures"] if figure["scenario"] not in new] + record["figures"]
     order = list(SCENARIOS)
     return record | {
+        "rounds": min(old["rounds"], record["rounds"]),
         "figures": sorted(figures, key=lambda figure: order.index(figure["scenario"])),
         "curves": old["curves"] | record["curves"],
         "cores_of_others": old["cores_of_others"] | record["cores_of_others"],
@@ -139,7 +140,7 @@ def conditions(record: dict[str, Any]) -> str:
     told = record["machine"]
     packages = ", ".join(f"{name} {number}" for name, number in told["versions"].items())
     share = "all rows" if record["scale"] == 1 else f"a trial with {record['scale']:g} of the rows"
-    return f"{record['rounds']} rounds, {share}; {told['cores']} cores, Python {told['python']}, {packages}."
+    return f"Rounds: {record['rounds']}, {share}; {told['cores']} cores, Python {told['python']}, {packages}."
 
 
 def noise(record: dict[str, Any]) -> str:
