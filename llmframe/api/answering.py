@@ -70,6 +70,8 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
     finally:
         # at once, so that no report falls between the part's end and its count
         run.metrics.count_rows(plan, outcomes, missing=run.missing)
+        if not run.active:
+            run.metrics.run_ended(run.report())
         closing = asyncio.create_task(_close(client, runner))
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)

@@ -146,8 +146,6 @@ class Run:
                 del self._parts[plan]
                 self._done += plan.rows_done
             self.ended = self.clock()
-            if not self._parts:
-                self.metrics.run_ended(self.report())
 
     def report(self) -> RunReport:
         """The numbers as they stand."""

@@ -106,7 +106,7 @@ class Telemetry:
 
     def run_ended(self, report: RunReport) -> None:
         """The run has ended, or pauses: its span does, too; requests that come later begin another one."""
-        if self._spans is not None:
+        if self._spans is not None and not self._spans.told:
             self._spans.begin(self._about)
             self._spans.end(report)
 
@@ -120,11 +120,14 @@ class _Spans:
         self._began = time.time_ns()
         self._run: Any = None
         self._inside: Any = None
+        self.told = False
+        """Whether nothing has happened since its end was told."""
 
     def begin(self, about: Attributes) -> None:
         """Begin the run's span, unless it's there: under the span of whoever waits for it, or began it."""
         if self._run is not None:
             return
+        self.told = False
         here = self._trace.get_current_span()
         parent = here if here.get_span_context().is_valid else self._callers
         self._run = self._tracer.start_span(
@@ -170,6 +173,7 @@ class _Spans:
         if report.state == "stopped":
             span.set_status(self._trace.StatusCode.ERROR)
         span.end()
+        self.told = True
         self._began = time.time_ns()
 
 

@@ -17,6 +17,7 @@ from opentelemetry.sdk.trace.export import SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.sdk.trace.sampling import ALWAYS_OFF
 
+import llmframe
 from llmframe.core.outcome import Usage
 from llmframe.core.prices import Price
 from llmframe.engine.metrics import Metrics
@@ -139,10 +140,30 @@ def test_requests_of_a_run_that_is_not_sampled_have_no_spans(monkeypatch: pytest
 
 def test_a_run_that_goes_on_after_its_end_begins_another_span(spans: Spans):
     metrics = run()
-    for _ in range(2):
-        metrics.run_ended(metrics.report(seconds=1.0, state="done"))
+    metrics.run_ended(metrics.report(seconds=1.0, state="done"))
+    metrics.started(20.0, waited=0.0)
+    metrics.run_ended(metrics.report(seconds=2.0, state="done"))
     first, second = spans("llmframe.map")
     assert second.start_time >= first.end_time
+
+
+def test_an_end_is_told_once(spans: Spans):
+    metrics = run()
+    for _ in range(2):
+        metrics.run_ended(metrics.report(seconds=1.0, state="done"))
+    assert len(spans("llmframe.map")) == 1
+
+
+def test_a_map_is_one_span_with_its_rows_inside_the_callers(spans: Spans):
+    with llmframe.testing.Provider() as provider, spans.provider.get_tracer("app").start_as_current_span("app") as app:
+        rows = [{"text": "row-1 secret"}, {"text": "row-1 secret"}, {"text": "row-2"}]
+        llmframe.map(rows, "Classify {text}", schema=["a", "b"], client=provider, cache=False)
+    (whole,) = spans("llmframe.map")
+    assert whole.parent.span_id == app.get_span_context().span_id
+    told = whole.attributes
+    assert [told[f"llmframe.{name}"] for name in ("rows", "answered", "shared", "requests")] == [3, 3, 1, 2]
+    assert len(spans("chat simulated")) == 2
+    assert not any("secret" in span.to_json() for span in spans())
 
 
 def test_durations_tokens_and_limits_are_measured_by_the_conventions(points: Any):
