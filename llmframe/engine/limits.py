@@ -191,6 +191,12 @@ class Gate:
         self._wake()
 
     def _limited(self, ticket: Ticket, retry_after: float | None, limits: RateLimits | None) -> None:
+        """Cool down and learn the rate.
+
+        The adaptive limit isn't told: a 429 says how much goes in a while, not how much may be in flight. Told, it fell
+        to 1 in a minute in which nothing was let pass and took an hour to grow again; untold, a server that bounds what
+        is in flight is met as well, since its rate is learnt just so.
+        """
         now = self._clock()
         before = self._cooldown.closed_until
         self._pace.refused(ticket.number)
@@ -205,10 +211,6 @@ class Gate:
         for flow in self._flows if longer > 0 else ():
             if flow.cooled is not None:
                 flow.cooled(longer)
-        if self._pace.rate is None and not self._tokens.limited:  # else it says nothing of how many may be in flight
-            reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at, in_flight=self.in_flight)
-            if reason is not None:
-                self._tell(reason)
 
     def _concerns_requests(self, limits: RateLimits | None) -> bool:
         """Whether a 429 is about the number of requests: by its headers, else unless tokens are what is limited."""
