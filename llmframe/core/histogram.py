@@ -45,8 +45,6 @@ class Histogram:
         if seconds > self.longest:  # noqa: PLR1730 - as above
             self.longest = seconds
 
-    append = add
-
     def quantiles(self, levels: Sequence[float]) -> list[float | None]:
         """Nearest-rank quantiles in the order of `levels`, each within 1 %; `None` without a duration.
 
