@@ -115,6 +115,7 @@ class Parts:
     ) -> None:
         """Take the run that the parts belong to, what shows its progress, and the loop of the client's connections."""
         self.run, self._show, self._home = run, show, home
+        run.held = True
         self._loop = bridge.private_loop()
 
     async def take(self, post: Post) -> Part:
@@ -142,6 +143,7 @@ class Parts:
         """Cancel what is in flight where parts are left, and let go of everything."""
         del post
         self._over = True
+        self.run.held = False
         tasks = [each.task for each in self._alive.values()]
         if self._taken < self.count and (self.run.stop is None or not all(task.done() for task in tasks)):
             self.run.cancel()
@@ -152,6 +154,7 @@ class Parts:
                 task.exception()  # looked at: what ended the parts was told already
         self._alive.clear()
         self._finished.clear()
+        self.run.metrics.run_ended(self.run.report())
         client = self._client.held
         await (client if self._home is None else OnLoop(client, self._home)).close()
 

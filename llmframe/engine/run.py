@@ -11,6 +11,7 @@ from typing import Final
 from llmframe.core.outcome import Failure
 from llmframe.core.plan import Plan
 from llmframe.engine.breaker import Breaker
+from llmframe.engine.garbage import rarely_collected
 from llmframe.engine.limits import Gate
 from llmframe.engine.line import Flow
 from llmframe.engine.metrics import Metrics
@@ -46,6 +47,8 @@ class Run:
 
     Attributes
     ----------
+    held
+        Whether somebody holds the run open between its parts.
     stopping
         Called when the run stops, on the loop: whoever waits for something needn't any more.
     """
@@ -58,6 +61,7 @@ class Run:
         self.stop: Failure | None = None
         self.interrupted = False
         self.frame: object = None
+        self.held = False
         self.stopping: set[Callable[[], None]] = set()
         self._seconds: float | None = None
         self._begun: float | None = None
@@ -107,8 +111,8 @@ class Run:
 
     @property
     def active(self) -> bool:
-        """Whether a part is running."""
-        return bool(self._parts)
+        """Whether a part is running, or somebody holds the run open for more of them."""
+        return self.held or bool(self._parts)
 
     async def execute(
         self, plan: Plan, work: Callable[[], asyncio.Task[None]], *, listener: Callable[[Progress], None] | None = None
@@ -129,7 +133,8 @@ class Run:
         ticker = asyncio.create_task(self._tick())
         deadline = self._deadline()
         try:
-            await asyncio.wait({task})
+            with rarely_collected():
+                await asyncio.wait({task})
             if not task.cancelled():
                 task.result()
             elif not self.interrupted:
