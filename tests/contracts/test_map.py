@@ -87,7 +87,7 @@ def test_two_threads_over_the_same_frame_ask_once(kind: Kind, provider: Provider
             )
             for _ in range(2)
         ]
-        provider.wait_in_flight(40)
+        provider.wait_in_flight(8)
         provider.release()
         outs = [kind.to_dict(each.result(timeout=30)) for each in maps]
     assert [out["id"] for out in outs] == [rows, rows]

@@ -212,6 +212,20 @@ def test_cancelled_from_another_thread_all_parts_come_and_say_so(library: Kind, 
     assert {error.split(":")[0] for error in errors[2:]} == {"cancelled"}
 
 
+def test_cancelled_while_nobody_takes_a_part_a_stream_asks_no_more(library: Kind, provider: Provider):
+    parts = library.make({"t": ROWS}).llm.stream("J {t}", client=provider, ordered=True, **TWO)
+    first = next(parts)
+    provider.wait_requests(2 + 4 * 2)
+    wait_idle()
+    llmframe.cancel()
+    with pytest.warns(LlmframeWarning, match="30 of 40 rows failed: 30 cancelled"):
+        rest = list(parts)
+    errors = [error for part in (first, *rest) for error in library.to_dict(part)["error"]]
+    assert errors[:10] == [None] * 10
+    assert {error.split(":")[0] for error in errors[10:]} == {"cancelled"}
+    assert provider.requests == 10
+
+
 def test_a_failure_in_a_part_that_nobody_took_is_no_news(library: Kind, provider: Provider):
     provider.when("row-7 ", Status(400, "context_length_exceeded"))
     parts = library.make({"t": ROWS}).llm.stream("J {t}", client=provider, ordered=True, **TWO)
@@ -243,6 +257,7 @@ def test_of_a_long_frame_only_a_window_of_plans_is_alive(provider: Provider):
     frame = pd.DataFrame({"t": ROWS * 25})
     alive = 0
     for _ in frame.llm.stream("J {t}", Label, rows=50, client=provider, max_concurrency=8):
+        gc.collect()
         alive = max(alive, sum(isinstance(each, DrawnPlan) for each in gc.get_objects()))
     assert 0 < alive <= 4 + 1  # the window, and the one that was just taken
     assert provider.requests == 40
