@@ -14,6 +14,9 @@ from llmframe.engine.sending import Job, Sender
 LATE: Final = 0.95
 """Quantile of the times on the way from which a request is late."""
 
+SLOW: Final = 1.5
+"""Times the median that a late request takes at least: where all take about the same time a copy gains nothing."""
+
 KNOWN_FROM: Final = 20
 """Requests that have ended before anything is called late."""
 
@@ -26,36 +29,45 @@ class Hedge:
 
     A copy goes out only where there is room to spare, and counts as a request like any other. The slower one of the two
     is cancelled: what it took is unknown, and counted as that.
+
+    Attributes
+    ----------
+    going
+        Attempts that haven't ended, those that were cancelled included: nobody waits for them, for whoever is
+        interrupted while he waits would lose the answer that he has.
     """
 
     def __init__(self, sender: Sender, metrics: Metrics) -> None:
         self._sender, self._metrics = sender, metrics
+        self.going: set[asyncio.Task[Reply]] = set()
 
     async def send(self, job: Job, dialect: Dialect) -> Reply:
         """As `Sender.send`."""
         ticket = await self._sender.turn(job)
         if self._metrics.latencies.count < KNOWN_FROM:
             return await self._sender.attempt(job, dialect, ticket)
-        (late,) = self._metrics.latencies.quantiles([LATE])
+        typical, late = self._metrics.latencies.quantiles([0.5, LATE])
+        patience = max(late or 0.0, SLOW * (typical or 0.0))
         pair = [self._task(job, dialect, ticket)]
         try:
-            await asyncio.wait(pair, timeout=late)
-            copy = None if pair[0].done() else await self._copy(job)
-            if copy is not None:
-                pair.append(self._task(job, dialect, copy))
+            while len(pair) == 1 and not (await asyncio.wait(pair, timeout=patience))[0]:
+                copy = await self._copy(job)  # where there is no room now there may be some later
+                if copy is not None:
+                    pair.append(self._task(job, dialect, copy))
             return await self._first(job, pair)
         finally:
             for task in pair:
                 task.cancel()
-            await asyncio.wait(pair)
 
     def _task(self, job: Job, dialect: Dialect, ticket: Ticket) -> asyncio.Task[Reply]:
         def ended(task: asyncio.Task[Reply]) -> None:
+            self.going.discard(task)
             self._sender.unsent(ticket)  # a task that is cancelled before its first step has told nobody
             if not task.cancelled():
                 task.exception()
 
         task = asyncio.create_task(self._sender.attempt(job, dialect, ticket))
+        self.going.add(task)
         task.add_done_callback(ended)
         return task
 
@@ -75,10 +87,7 @@ class Hedge:
             replies = [task.result() for task in tasks if _answered(task)]
             if replies:
                 self._metrics.hedges_won += not _answered(tasks[0])
-                for reply in replies[1:]:  # both came at once, and both are paid
-                    self._metrics.book(reply.usage)
-                    job.usage += reply.usage
-                return replies[0]
+                return next((reply for reply in replies if job.read and reply is job.read[0]), replies[0])
         return tasks[0].result()
 
 
