@@ -78,7 +78,7 @@ class Client:
     model: str = "m"
     provider: str | None = None
     streams: bool = False
-    sent: list[Sent] = field(default_factory=list)
+    sent: list[Sent] = field(default_factory=list[Sent])
     in_flight: int = 0
     max_in_flight: int = 0
     cancelled: int = 0
