@@ -44,8 +44,8 @@ class Known:
     def remember(self, numbers: dict[Any, int], key: str | tuple[object, ...] | None, number: int) -> None:
         """Keep `number` under `key` in one of the dicts, while there is room."""
         if self._room > 0:
-            parts = key if isinstance(key, tuple) else (key,)
-            self._room -= _ENTRY_BYTES + sum(map(sys.getsizeof, parts))
+            size = sum(map(sys.getsizeof, key)) if isinstance(key, tuple) else sys.getsizeof(key)
+            self._room -= _ENTRY_BYTES + size
             numbers[key] = number
 
 

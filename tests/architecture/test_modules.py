@@ -24,7 +24,6 @@ TESTED_ELSEWHERE = {
     "api/eager.py": "contracts/test_map.py",
     "api/examples.py": "contracts/test_map_prompts.py",
     "api/keeping.py": "contracts/test_map_cache.py",
-    "api/layout.py": "contracts/test_map_columns.py",
     "api/lazy.py": "contracts/test_map_lazy.py",
     "api/planning.py": "contracts/test_map_prompts.py",
     "api/prepared.py": "contracts/test_map.py",
