@@ -134,7 +134,7 @@ class Run:
         deadline = self._deadline()
         try:
             with rarely_collected():
-                await asyncio.wait({task})
+                await self._end_of(task)
             if not task.cancelled():
                 task.result()
             elif not self.interrupted:
@@ -156,6 +156,15 @@ class Run:
         """The numbers as they stand."""
         end = self.ended if self.ended is not None and not self._parts else self.clock()
         return self.metrics.report(seconds=end - self.started, state=self._state(), now=end, frame=self.frame)
+
+    async def _end_of(self, task: asyncio.Task[None]) -> None:
+        """Wait for a part's end; whoever is cancelled meanwhile cancels the run, and leaves when the part has ended."""
+        try:
+            await asyncio.wait({task})
+        except asyncio.CancelledError:
+            self.cancel()
+            await asyncio.wait({task})
+            raise
 
     def _deadline(self) -> asyncio.TimerHandle | None:
         if self._begun is None:

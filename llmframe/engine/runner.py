@@ -72,7 +72,13 @@ class Runner:
         self._store, self._shared, self._fail_fast = store, shared, fail_fast
         self._gate = shared.gate((client.identity, client.account, client.model))
         self._sender = Sender(
-            run, client, self._gate, options=options, clock=shared.clock, characters=len(schema.canonical)
+            run,
+            client,
+            self._gate,
+            options=options,
+            clock=shared.clock,
+            characters=len(schema.canonical),
+            came=self._keep,
         )
         self._hedge = Hedge(self._sender, run.metrics) if options.hedge else None
         self._talk = Negotiation(client, note=run.metrics.notes.append)
@@ -89,6 +95,7 @@ class Runner:
         try:
             async with asyncio.TaskGroup() as workers:
                 self._hire(workers, self._options.max_concurrency)
+            await self.landed()  # a slower copy's tokens are counted, too
         except BaseExceptionGroup as group:  # a row's failure never leaves a worker: drawing the rows failed
             raise group.exceptions[0] from None
         finally:
@@ -100,8 +107,8 @@ class Runner:
 
     async def landed(self) -> None:
         """Wait until no attempt of this part uses the client, those that others joined included."""
-        while self._flights:
-            await asyncio.wait([flight.task for flight in self._flights])
+        while going := [*(flight.task for flight in self._flights), *(self._hedge.going if self._hedge else ())]:
+            await asyncio.wait(going)
 
     def _jobs(self) -> Iterator[Job | None]:
         fresh = unanswered(self._plan, self._store, self._schema, deliver=self._deliver, drawn=self._drawn)
@@ -181,7 +188,8 @@ class Runner:
         flight = self._shared.flight(job.planned.key)
         job.joined = flight is not None
         if flight is None:
-            flight = self._shared.launch(job.planned.key, self._send(job, dialect))
+            job.read = None
+            flight = self._shared.launch(job.planned.key, (self._hedge or self._sender).send(job, dialect))
             self._flights.add(flight)
             flight.task.add_done_callback(lambda _: self._flights.discard(flight))
         try:
@@ -190,6 +198,9 @@ class Runner:
             if flight.task.done() and not flight.task.cancelled() and flight.task.exception() is None:
                 self._settle_cost(job, flight, flight.task.result())  # it came back: it's paid, so it's kept
                 self._after_reply(job, flight.task.result())
+            elif job.read is not None and not job.joined:  # it came, and one of two copies hasn't told so yet
+                self._settle_cost(job, flight, job.read[0])
+                self._after_reply(job, job.read[0])
             elif flight.task.cancelled() and not _is_cancelled():
                 raise RequestError("connection", "the client cancelled the request") from None
             raise
@@ -199,16 +210,24 @@ class Runner:
     def _settle_cost(self, job: Job, flight: Flight, reply: Reply) -> None:
         job.joined = not flight.pays(self)
         if not job.joined:
-            usd = self._run.metrics.book(reply.usage)
-            job.booked = True
-            job.usage += reply.usage
-            job.usd = usd if job.usd is None else job.usd + (usd or 0.0)
+            self._book(job, reply)
 
-    async def _send(self, job: Job, dialect: Dialect) -> Reply:
-        reply = await (self._hedge or self._sender).send(job, dialect)
-        # kept before the flight lands: whoever looks finds the answer in flight or in the store
-        job.read = reply, self._read(job, reply, usage=job.usage + reply.usage)
-        return reply
+    def _book(self, job: Job, reply: Reply) -> None:
+        usd = self._run.metrics.book(reply.usage)
+        job.booked = True
+        job.usage += reply.usage
+        job.usd = usd if job.usd is None else job.usd + (usd or 0.0)
+
+    def _keep(self, job: Job, reply: Reply) -> None:
+        """An answer to a request of `job` has come, whoever still waits for it.
+
+        Kept before the flight lands: whoever looks finds the answer in flight or in the store.
+        """
+        reading = self._read(job, reply, usage=job.usage + reply.usage)
+        if job.read is not None or _is_cancelled():
+            self._book(job, reply)  # the other copy's came first, or nobody waits any more: it's paid all the same
+        else:
+            job.read = reply, reading
 
     def _read(self, job: Job, reply: Reply, *, usage: Usage) -> Reading:
         """Read a reply, and keep it when it's valid."""

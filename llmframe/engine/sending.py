@@ -56,6 +56,8 @@ class Sender:
     ----------
     characters
         Of the part that all requests share (the schema).
+    came
+        Told of every answer at the instant it comes, before anybody who waits for it may be cancelled.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a part that is put together
@@ -67,9 +69,11 @@ class Sender:
         options: SendOptions,
         clock: Callable[[], float],
         characters: int,
+        came: Callable[[Job, Reply], None] | None = None,
     ) -> None:
         self._run, self._client, self._gate = run, client, gate
         self._options, self._clock, self._characters = options, clock, characters
+        self._told = came
         self._lane = run.lane(gate, options)
         limit = options.params.get("max_tokens", options.params.get("max_completion_tokens"))
         self._max_tokens = limit if isinstance(limit, int) else None
@@ -165,6 +169,8 @@ class Sender:
         self._gate.estimate.learn(self._characters + job.characters, usage)
         self._alive()
         self._gate.answered(ticket, reply)
+        if self._told is not None:
+            self._told(job, reply)
 
     def _failed(self, job: Job, ticket: Ticket, error: RequestError) -> None:
         breaker, now = self._lane.breaker, self._clock()

@@ -37,8 +37,8 @@ class Flight:
             raise
 
     def pays(self, waiter: object) -> bool:
-        """Whether the attempt's cost belongs to `waiter`."""
-        return bool(self.waiters) and self.waiters[0] is waiter
+        """Whether the attempt's cost belongs to `waiter`; who left pays when nobody else is there."""
+        return not self.waiters or self.waiters[0] is waiter
 
 
 class Shared:
