@@ -9,11 +9,11 @@ import os
 import queue
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Coroutine
-from dataclasses import dataclass
 from importlib import metadata, util
-from typing import Any, Final, Generic, TypeVar
+from typing import Any, Final, Generic, TypeVar, cast
 
 from llmframe.engine.progress import in_kernel
 from llmframe.errors import LlmframeWarning, UsageError, callers_place
@@ -36,28 +36,33 @@ class LoopThread:
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
+        self._ready = threading.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
         self._pid: int | None = None
 
     def loop(self) -> asyncio.AbstractEventLoop:
         """The running loop."""
-        with self._lock:
-            alive = self._thread is not None and self._thread.is_alive() and self._pid == os.getpid()
-            if not alive or self._loop is None:
-                self._loop = self._start()
-            return self._loop
+        if not self._alive():
+            with self._lock:
+                if not self._alive():
+                    self._start()
+        self._ready.wait()  # who is interrupted here leaves a thread to the next one
+        return cast("asyncio.AbstractEventLoop", self._loop)
 
     def inside(self) -> bool:
         """Whether the caller is in the loop's own thread."""
         return threading.current_thread() is self._thread
 
-    def _start(self) -> asyncio.AbstractEventLoop:
-        ready: queue.SimpleQueue[asyncio.AbstractEventLoop] = queue.SimpleQueue()
+    def _alive(self) -> bool:
+        return self._thread is not None and self._thread.is_alive() and self._pid == os.getpid()
+
+    def _start(self) -> None:
+        ready = self._ready = threading.Event()
 
         def live() -> None:
-            loop = asyncio.new_event_loop()
-            loop.call_soon(ready.put, loop)
+            loop = self._loop = asyncio.new_event_loop()
+            loop.call_soon(ready.set)
             ended = False
             while not ended:
                 # asyncio lets these two through, from a validator that calls `sys.exit()`: others still wait here,
@@ -69,7 +74,6 @@ class LoopThread:
         self._pid = os.getpid()
         self._thread = threading.Thread(target=live, name="llmframe", daemon=True)
         self._thread.start()
-        return ready.get()
 
 
 _thread = LoopThread()
@@ -102,26 +106,17 @@ def run(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[
         After the interrupt, when the coroutine has ended.
     """
     if _thread.inside():
-        raise UsageError(
-            f"`{verb}` was called inside llmframe's own event loop; use `{_twin(verb)}` there"
-        )
+        raise UsageError(f"`{verb}` was called inside llmframe's own event loop; use `{_twin(verb)}` there")
     _warn_if_blocking(verb)
-    inbox: queue.SimpleQueue[Callable[[], None] | _Ended[T]] = queue.SimpleQueue()
+    call = _Call[T]()
     try:
-        _submit(make(inbox.put), lambda task: inbox.put(_Ended(task)))
-        while True:
-            try:
-                item = inbox.get(timeout=LOOK_SECONDS)
-            except queue.Empty:
-                continue
-            if not callable(item):
-                break
-            item()
+        call.begin(make)
+        call.attend()
     except BaseException:
         interrupt()
-        _wait_quietly(inbox)
+        call.wait_quietly()
         raise
-    return item.task.result()
+    return call.result()
 
 
 async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Callable[[], None]) -> T:
@@ -153,7 +148,7 @@ async def arun(make: Callable[[Post], Coroutine[Any, Any, T]], *, interrupt: Cal
             interrupt()
             await asyncio.wait([ended], timeout=GRACE_SECONDS)
         if ended.done():
-            _Ended(ended.result()).hush()
+            _hush(ended.result())
         raise
 
 
@@ -176,7 +171,7 @@ def run_here(make: Callable[[], Coroutine[Any, Any, T]], *, interrupt: Callable[
     except KeyboardInterrupt:
         interrupt()
         loop.run_until_complete(asyncio.wait([task], timeout=GRACE_SECONDS))
-        _Ended(task).hush()
+        _hush(task)
         raise
 
 
@@ -188,41 +183,85 @@ async def _first_of(*futures: asyncio.Future[Any]) -> None:
         await asyncio.wait(futures, timeout=look, return_when=asyncio.FIRST_COMPLETED)
 
 
-def _submit(work: Coroutine[Any, Any, T], ended: Callable[[asyncio.Task[T]], None]) -> None:
+class _Call(Generic[T]):
+    """A coroutine on the private loop, and the thread that waits for it; that one may be interrupted at any line."""
+
+    def __init__(self) -> None:
+        self.inbox: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._work: Coroutine[Any, Any, T] | None = None
+        self._task: asyncio.Task[T] | None = None
+        self._ended = threading.Event()
+
+    def begin(self, make: Callable[[Post], Coroutine[Any, Any, T]]) -> None:
+        """Make it, and start it."""
+        self._work = make(self.inbox.put)
+        _submit(self._work, self._end, begun=self._begun)
+
+    def attend(self) -> None:
+        """Do what is posted, until its end."""
+        while True:
+            try:
+                posted = self.inbox.get(timeout=LOOK_SECONDS)
+            except queue.Empty:
+                continue
+            if posted is None:
+                return
+            posted()
+
+    def result(self) -> T:
+        """What it returned, or its exception."""
+        return cast("asyncio.Task[T]", self._task).result()
+
+    def wait_quietly(self) -> None:
+        """Wait for its end after an interrupt, without showing progress any more, and take notice of its exception."""
+        _thread.loop().call_soon_threadsafe(self._look)
+        until = time.monotonic() + GRACE_SECONDS
+        while not self._ended.wait(min(LOOK_SECONDS, GRACE_SECONDS)) and time.monotonic() < until:
+            pass
+        if self._task is not None:
+            _hush(self._task)
+
+    def _begun(self, task: asyncio.Task[T]) -> None:
+        self._task = task
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        del task
+        self._ended.set()
+        self.inbox.put(None)
+
+    def _look(self) -> None:
+        """On the loop, after the interrupt: what hasn't begun by now was interrupted before it was handed over."""
+        if self._task is None:
+            if self._work is not None:
+                self._work.close()
+            self._ended.set()
+
+
+def _submit(
+    work: Coroutine[Any, Any, T],
+    ended: Callable[[asyncio.Task[T]], None],
+    *,
+    begun: Callable[[asyncio.Task[T]], None] | None = None,
+) -> None:
     loop, context = _thread.loop(), contextvars.copy_context()
 
     def start() -> None:
-        loop.create_task(work, context=context).add_done_callback(ended)
+        task = loop.create_task(work, context=context)
+        if begun is not None:
+            begun(task)
+        task.add_done_callback(ended)
 
     loop.call_soon_threadsafe(start)
 
 
-@dataclass(frozen=True, slots=True)
-class _Ended(Generic[T]):
-    """The end of a coroutine among posted calls: a type of its own, because nesting a loop patches `asyncio.Task`."""
-
-    task: asyncio.Task[T]
-
-    def hush(self) -> None:
-        """Take notice of its exception, which an interrupt makes unimportant."""
-        if self.task.done() and not self.task.cancelled():
-            self.task.exception()
-
-
-def _wait_quietly(inbox: queue.SimpleQueue[Callable[[], None] | _Ended[T]]) -> None:
-    """Wait for the end of an interrupted coroutine, without showing progress any more."""
-    while True:
-        try:
-            item = inbox.get(timeout=GRACE_SECONDS)
-        except queue.Empty:
-            return
-        if not callable(item):
-            item.hush()
-            return
+def _hush(task: asyncio.Task[Any]) -> None:
+    """Take notice of its exception, which an interrupt makes unimportant."""
+    if task.done() and not task.cancelled():
+        task.exception()
 
 
 def _call_on(loop: asyncio.AbstractEventLoop, call: Callable[[], None]) -> None:
-    if not loop.is_closed():
+    with contextlib.suppress(RuntimeError):  # it's closed: nobody waits there any more
         loop.call_soon_threadsafe(call)
 
 

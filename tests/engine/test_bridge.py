@@ -5,12 +5,15 @@ from __future__ import annotations
 import _thread
 import asyncio
 import contextvars
+import inspect
 import os
+import signal
 import subprocess
 import sys
 import threading
 from collections.abc import Callable
 from importlib import metadata, util
+from types import FrameType
 from typing import Any
 
 import pytest
@@ -176,6 +179,86 @@ def test_work_that_does_not_end_is_not_waited_for_for_ever(monkeypatch: pytest.M
     stoppable = Stoppable()
     with pytest.raises(KeyboardInterrupt):
         call(lambda post: stoppable.work(begun=_thread.interrupt_main), interrupt=lambda: None)
+    assert not stoppable.ended
+    stoppable.interrupt()
+
+
+def interrupted_at(line: int, work: Callable[[], Any]) -> bool:
+    """Whether `work` comes to so many lines of the bridge in this thread; before that one it is interrupted."""
+    lines = 0
+
+    def trace(frame: FrameType, event: str, argument: object) -> Any:
+        nonlocal lines
+        if frame.f_code.co_filename != bridge.__file__:
+            return None
+        lines += event == "line"
+        if lines == line:
+            sys.settrace(None)
+            raise KeyboardInterrupt
+        return trace
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    finally:
+        sys.settrace(before)
+    return False
+
+
+@pytest.mark.parametrize("posts", [0, 1])
+def test_interrupted_before_any_line_it_raises_that_at_once_and_leaves_nothing_going(
+    posts: int, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(bridge, "GRACE_SECONDS", 1e6)  # waiting for what has ended or never began, it would hang
+    works: list[Any] = []
+
+    async def work(post: Post) -> None:
+        for _ in range(posts):
+            post(lambda: None)
+        await asyncio.sleep(0)
+
+    def make(post: Post) -> Any:
+        works.append(work(post))
+        return works[-1]
+
+    assert private_loop().is_running()
+    lines = 1
+    while interrupted_at(lines, lambda: call(make, interrupt=lambda: None)):
+        lines += 1
+    assert lines > 20
+    assert {inspect.getcoroutinestate(each) for each in works} == {inspect.CORO_CLOSED}
+
+
+def test_the_grace_of_work_that_goes_on_showing_progress_ends_too(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bridge, "GRACE_SECONDS", 0.01)
+    stop = asyncio.Event()
+
+    async def work(post: Post) -> None:
+        post(_thread.interrupt_main)
+        while not stop.is_set():
+            post(lambda: None)
+            await asyncio.sleep(0)
+
+    with pytest.raises(KeyboardInterrupt):
+        call(work, interrupt=lambda: None)
+    private_loop().call_soon_threadsafe(stop.set)
+
+
+def test_a_second_interrupt_ends_the_grace(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(bridge, "GRACE_SECONDS", 1e6)
+    stoppable, main = Stoppable(), threading.get_ident()
+
+    def press() -> None:
+        signal.pthread_kill(main, signal.SIGINT)
+
+    with pytest.raises(KeyboardInterrupt):
+        call(
+            lambda post: stoppable.work(begun=_thread.interrupt_main),
+            interrupt=lambda: private_loop().call_soon_threadsafe(press),
+        )
     assert not stoppable.ended
     stoppable.interrupt()
 
