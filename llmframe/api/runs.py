@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import time
 import warnings
 import weakref
@@ -17,6 +18,8 @@ STALE_SECONDS: Final = 1.0
 """Seconds without a part after which another part means that a lazy query is collected again."""
 
 _running: weakref.WeakSet[Run] = weakref.WeakSet()
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_running.clear)  # its parent's: cancelling them would wake the parent's loop
 _last: Run | None = None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import os
 import threading
 from collections.abc import Generator
 from typing import Final
@@ -40,3 +41,16 @@ def rarely_collected() -> Generator[None]:
                 if gc.get_threshold() == (ALLOCATIONS, *_before[1:]):
                     gc.set_threshold(*_before)
                 _before = None
+
+
+def _forget() -> None:
+    """In a forked process: its parent's runs don't end here, and a thread that isn't there may hold the lock."""
+    global _lock, _runs, _before  # noqa: PLW0603 - as above
+    _lock, _runs = threading.Lock(), 0
+    if _before is not None:
+        gc.set_threshold(*_before)
+        _before = None
+
+
+if hasattr(os, "register_at_fork"):  # not on Windows
+    os.register_at_fork(after_in_child=_forget)
