@@ -127,6 +127,11 @@ class Concurrency:
         """Requests that may be in flight now, from `least` to `most`."""
         return int(self._limit)
 
+    @property
+    def typical(self) -> float:
+        """Seconds of a typical reply; 0.0 before the first round has ended."""
+        return self._typical
+
     def succeeded(
         self, *, now: float, sent_at: float, seconds: float, in_flight: int, output_tokens: int | None
     ) -> Reason | None:

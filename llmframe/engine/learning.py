@@ -73,18 +73,18 @@ class LearntRate:
         """The server said 429 to the request that was the `number`-th to go out."""
         self._refused.append(number)
 
-    def limited(self, now: float, *, number: int, ceiling: float | None) -> None:
+    def limited(self, now: float, *, number: int, ceiling: float | None, least: float = 0.0) -> None:
         """An episode of 429s begins with the request that was the `number`-th to go out.
 
-        `ceiling` is the rate that the server says it allows, if it does.
+        `ceiling` is the rate that the server says it allows, if it does, `least` one that it has been seen to keep up.
         """
         taken, seconds = self._taken(number)
         if not taken:
             return
-        met = taken / seconds
+        met = max(taken / seconds, least)
         self._is_sure = seconds >= SURE_SECONDS
         self._ceiling = met if ceiling is None else min(met, ceiling)
-        self.rate = CUT * (self._ceiling if self.rate is None else min(self.rate, self._ceiling))
+        self.rate = CUT * (self._ceiling if self.rate is None else min(max(self.rate, least), self._ceiling))
         self._grown_at = self._cut_at = now
 
     def _taken(self, number: int) -> tuple[int, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import Callable
 from typing import Final
 
@@ -20,6 +21,13 @@ from llmframe.engine.tokens import Cost, Dimension, TokenBuckets
 
 CONGESTION: Final = frozenset({"server", "timeout", "connection"})
 """Faults that may come from too much load."""
+
+BUSY: Final = 0.6
+"""Answers in the time of one, for each request in flight, from which a 429 may be about how many are in flight: all of
+them were answered but for the last. A server that counts requests a minute leaves most unanswered."""
+
+FEW: Final = 12
+"""Requests in flight below which a limit of them is too coarse to hold a rate."""
 
 ROOMY: Final = 0.7
 """Of the limit: with more in flight there is no room for requests that only save time."""
@@ -50,6 +58,7 @@ class Gate:
         self._tokens = TokenBuckets()
         self._server_tokens: dict[Dimension, float] = {}
         self.estimate = Estimate()
+        self._answered: deque[float] = deque(maxlen=512)
         self.in_flight = 0
         self._started = 0
         self._turns: asyncio.Task[None] | None = None
@@ -129,8 +138,15 @@ class Gate:
 
     def answered(self, ticket: Ticket, reply: Reply) -> None:
         """The server answered."""
+        try:
+            self._learn(ticket, reply)
+        finally:
+            self._end(ticket)
+
+    def _learn(self, ticket: Ticket, reply: Reply) -> None:
         now = self._clock()
         usage = reply.usage
+        self._answered.append(now)
         reason = self._concurrency.succeeded(
             now=now,
             sent_at=ticket.sent_at,
@@ -145,10 +161,15 @@ class Gate:
             self._observe(ticket, reply.limits, now)
         if reason is not None:
             self._tell(reason)
-        self._end(ticket)
 
     def faulted(self, ticket: Ticket, error: RequestError) -> None:
         """The request failed, or the server refused it."""
+        try:
+            self._learn_from(ticket, error)
+        finally:
+            self._end(ticket)
+
+    def _learn_from(self, ticket: Ticket, error: RequestError) -> None:
         now = self._clock()
         if error.limits is not None:
             self._observe(ticket, error.limits, now)
@@ -161,7 +182,6 @@ class Gate:
             if reason is not None:
                 self._tell(reason)
         self._settle(ticket, None, sent=error.kind != "rate_limit")
-        self._end(ticket)
 
     def cancelled(self, ticket: Ticket) -> None:
         """The request was given up on its way; what it took nobody knows."""
@@ -191,18 +211,18 @@ class Gate:
         self._wake()
 
     def _limited(self, ticket: Ticket, retry_after: float | None, limits: RateLimits | None) -> None:
-        """Cool down and learn the rate.
-
-        The adaptive limit isn't told: a 429 says how much goes in a while, not how much may be in flight. Told, it fell
-        to 1 in a minute in which nothing was let pass and took an hour to grow again; untold, a server that bounds what
-        is in flight is met as well, since its rate is learnt just so.
-        """
+        """Cool down, and learn what the server allows: so many in flight, or a rate of requests, or of tokens."""
         now = self._clock()
         before = self._cooldown.closed_until
+        crowded = self._crowded(ticket)
+        if crowded:
+            reason = self._concurrency.limited(now=now, sent_at=ticket.sent_at, in_flight=ticket.level)
+            if reason is not None:
+                self._tell(reason)
         self._pace.refused(ticket.number)
         if self._cooldown.limited(retry_after, generation=ticket.generation, now=now):
             if self._concerns_requests(limits):
-                self._pace.limited(ticket.number)
+                self._pace.limited(ticket.number, least=ticket.level / self._concurrency.typical if crowded else 0.0)
             else:
                 self._tokens.empty(now)
             if self._pace.rate is not None or self._tokens.limited:  # which keep those who waited from a stampede
@@ -211,6 +231,13 @@ class Gate:
         for flow in self._flows if longer > 0 else ():
             if flow.cooled is not None:
                 flow.cooled(longer)
+
+    def _crowded(self, ticket: Ticket) -> bool:
+        """Whether a 429 may be about how many requests are in flight: by Little's law, unless a rate explains it."""
+        span, sent_at = self._concurrency.typical, ticket.sent_at
+        if not span or self._pace.told or self._tokens.limited or ticket.level < FEW:
+            return False
+        return sum(sent_at - span < at <= sent_at for at in self._answered) >= BUSY * ticket.level
 
     def _concerns_requests(self, limits: RateLimits | None) -> bool:
         """Whether a 429 is about the number of requests: by its headers, else unless tokens are what is limited."""
@@ -275,6 +302,7 @@ class Gate:
         ticket.flow.in_flight += 1
         self._started += 1
         ticket.number = self._started
+        ticket.level = self.in_flight
         ticket.sent_at = now
         self._pace.sent(now)
         ticket.generation = self._cooldown.generation

@@ -31,6 +31,8 @@ class Ticket:
         Cooldowns that had begun when it was let through.
     number
         Which of the gate's requests it was.
+    level
+        Requests in flight when it was sent, itself included.
     probe
         Whether it was sent to see if a provider is back that seemed dead.
     """
@@ -42,6 +44,7 @@ class Ticket:
     sent_at: float = 0.0
     generation: int = 0
     number: int = 0
+    level: int = 0
     probe: bool = False
     ended: bool = False
     reservation: Reservation | None = None

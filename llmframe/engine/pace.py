@@ -44,6 +44,11 @@ class Pace:
         self._closed_until = 0.0
         self.rate: float | None = None
 
+    @property
+    def told(self) -> bool:
+        """Whether a caller or the server has stated a rate."""
+        return bool(self._stated) or self._server is not None
+
     def join(self, per_minute: float | None) -> None:
         """A call with this rate begins; the lowest of all running calls holds."""
         if per_minute is not None:
@@ -84,9 +89,12 @@ class Pace:
         """The server refused the request of this number."""
         self._learnt.refused(number)
 
-    def limited(self, number: int) -> None:
-        """An episode of 429s has begun with the request of this number, which isn't about tokens."""
-        self._learnt.limited(self._clock(), number=number, ceiling=self._server)
+    def limited(self, number: int, *, least: float = 0.0) -> None:
+        """An episode of 429s has begun with the request of this number, which isn't about tokens.
+
+        `least` is a rate, in requests a second, that the server has been seen to keep up.
+        """
+        self._learnt.limited(self._clock(), number=number, ceiling=self._server, least=least)
         self._renew()
 
     def closed(self, now: float) -> float:

@@ -191,3 +191,11 @@ def test_answers_in_pieces_pass_the_same_limits():
     seen = asked(names(100), provider, params={"stream": True})
     assert (seen.lost, seen.limited) == (0, 0)
     assert seen.part.metrics.usage.output_tokens == seen.provider.completion_tokens
+
+
+def test_a_server_that_allows_so_many_in_flight_is_kept_just_below_it():
+    """40 in flight at half a second: 80 answers a second; every 429 costs a second's pause, for it names no time."""
+    seen = asked(names(4_000), Provider(latency=0.5, max_concurrency=40))
+    assert seen.lost == 0
+    assert seen.limited <= 60
+    assert seen.seconds <= 1.4 * 4_000 / 80
