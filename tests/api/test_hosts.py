@@ -107,7 +107,7 @@ def test_a_loop_goes_on_while_amap_waits(run, provider: Provider, ask):
     async def main() -> pd.DataFrame:
         provider.hold()
         call = asyncio.create_task(DF.llm.amap("G {t}", **ask))
-        await asyncio.to_thread(provider.wait_in_flight, 32)
+        await asyncio.to_thread(provider.wait_in_flight, 8)
         assert not call.done()
         provider.release()
         return await call
@@ -120,14 +120,14 @@ def test_cancelling_amap_closes_its_requests(run, provider: Provider, ask):
     async def main() -> None:
         provider.hold()
         call = asyncio.create_task(DF.llm.amap("H {t}", **ask))
-        await asyncio.to_thread(provider.wait_in_flight, 32)
+        await asyncio.to_thread(provider.wait_in_flight, 8)
         call.cancel()
         with pytest.raises(asyncio.CancelledError):
             await call
-        await asyncio.to_thread(provider.wait_closed, 32)
+        await asyncio.to_thread(provider.wait_closed, 8)
 
     run(main())
-    assert provider.requests == 32
+    assert provider.requests == 8
     report = llmframe.last_run()
     assert report.state == "interrupted"
     assert report.failed == {"cancelled": ROWS}

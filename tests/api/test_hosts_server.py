@@ -76,7 +76,7 @@ def test_other_requests_are_served_while_a_handler_waits_for_answers(kind, addre
     provider.hold()
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(get, f"{address}/{kind}/one")
-        provider.wait_in_flight(32)
+        provider.wait_in_flight(8)
         assert get(f"{address}/alive") == "yes"
         assert not waiting.done()
         provider.release()

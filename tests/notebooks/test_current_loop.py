@@ -6,7 +6,7 @@ import pytest
 
 pytestmark = pytest.mark.kernel
 
-IN_FLIGHT = 32  # the default of `max_concurrency`
+IN_FLIGHT = 8
 BEGIN = """
 import asyncio, sys
 import httpx2, openai
@@ -18,7 +18,7 @@ def patched():
 
 before = {"run": asyncio.run, "Task": asyncio.Task}
 df = pd.DataFrame({"t": [f"row-{i}" for i in range(50)]})
-ask = dict(model="m", base_url=URL, api_key="k", progress=False, loop="current")
+ask = dict(model="m", base_url=URL, api_key="k", progress=False, loop="current", max_concurrency=8)
 own = dict(model="m", client=openai.AsyncOpenAI(base_url=URL, api_key="k", http_client=httpx2.AsyncClient()))
 
 def answered(out):

@@ -7,7 +7,7 @@ import pytest
 pytestmark = pytest.mark.kernel
 
 ROWS = 50
-IN_FLIGHT = 32  # the default of `max_concurrency`
+IN_FLIGHT = 8
 BEGIN = """
 import asyncio
 before = asyncio.run, asyncio.Task, type(asyncio.get_running_loop()).run_until_complete
@@ -21,7 +21,9 @@ class Answer(BaseModel):
     label: Literal["pos", "neg"]
 
 df = pd.DataFrame({"t": [f"row-{i}" for i in range(50)]})
-ask = dict(schema=Answer, model="m", base_url=URL, api_key="sk-secret", progress=False)
+ask = dict(
+    schema=Answer, model="m", base_url=URL, api_key="sk-secret", progress=False, max_concurrency=8
+)
 
 def answered(out):
     return (len(out), int(out["label"].notna().sum()), int(out["error"].isna().sum()))

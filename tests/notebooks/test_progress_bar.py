@@ -10,7 +10,7 @@ BEGIN = """
 import pandas as pd
 import llmframe
 df = pd.DataFrame({"t": [f"row-{i}" for i in range(50)]})
-ask = dict(model="m", base_url=URL, api_key="k")
+ask = dict(model="m", base_url=URL, api_key="k", max_concurrency=8)
 """
 WIDGET = "application/vnd.jupyter.widget-view+json"
 
@@ -66,9 +66,9 @@ def test_a_lazy_query_shows_its_bar_too(widgets, provider):
 def test_the_stop_button_closes_the_bar(widgets, provider):
     provider.hold()
     name = widgets.start("df.llm.map('F {t}', **ask)")
-    provider.wait_in_flight(32)
+    provider.wait_in_flight(8)
     widgets.interrupt()
-    provider.wait_closed(32)
+    provider.wait_closed(8)
     cell = widgets.end(name)
     assert cell.error.startswith("KeyboardInterrupt")
     assert "danger" in [comm.get("state", {}).get("bar_style") for comm in cell.comms]
