@@ -16,7 +16,6 @@ TESTED_ELSEWHERE = {
     "clients/base.py": "clients/test_client_contract.py",
     "frames/base.py": "contracts/test_frames.py",
     # one attempt: tested as what workers do with it
-    "engine/sending.py": "engine/test_runner.py",
     # parts of the verbs: tested as what a user calls, on every kind of frame
     "__init__.py": "architecture/test_public.py",
     "api/answering.py": "contracts/test_map.py",
