@@ -16,14 +16,8 @@ import polars as pl
 from llmframe.api import answering
 from llmframe.engine import bridge, interrupts, sharing
 
-rows, places = int(sys.argv[1]), int(sys.argv[2])
-OPTIONS: dict[str, Any] = {
-    "schema": bool,
-    "model": "m",
-    "base_url": os.environ["URL"],
-    "api_key": "k",
-    "max_concurrency": places,
-}
+OPTIONS: dict[str, Any] = {"schema": bool, "model": "m", "api_key": "k"}
+"""Of every call; address, rows and places in flight come from the parent."""
 
 
 def errors(parts: list[Any]) -> list[str | None]:
@@ -65,7 +59,7 @@ def astream(name: str) -> list[Any]:
 
 
 def texts(name: str) -> dict[str, list[str]]:
-    return {"t": [f"{name} {row}" for row in range(rows)]}
+    return {"t": [f"{name} {row}" for row in range(int(sys.argv[1]))]}
 
 
 async def left() -> dict[str, Any]:
@@ -99,7 +93,6 @@ def answered(parts: list[Any]) -> int:
 VERBS: dict[str, Callable[[str], list[Any]]] = {
     each.__name__: each for each in (pandas, polars, lazy, expression, stream, amap, astream)
 }
-begun: set[str] = set()
 
 
 def once(number: int, frame: object) -> NoReturn:
@@ -107,22 +100,29 @@ def once(number: int, frame: object) -> NoReturn:
     raise KeyboardInterrupt
 
 
-for line in sys.stdin:
-    verb, name = json.loads(line)
-    parts: list[Any] = []
-    told: dict[str, Any] = {}
-    if name in begun:
-        parts = VERBS[verb](name)
-    else:
-        begun.add(name)
-        signal.signal(signal.SIGINT, once if verb in ("lazy", "expression") else signal.default_int_handler)
-        try:
+def main() -> None:
+    OPTIONS.update(base_url=os.environ["URL"], max_concurrency=int(sys.argv[2]))
+    begun: set[str] = set()
+    for line in sys.stdin:
+        verb, name = json.loads(line)
+        parts: list[Any] = []
+        told: dict[str, Any] = {}
+        if name in begun:
             parts = VERBS[verb](name)
-            signal.pause()  # it was faster
-        except KeyboardInterrupt as interrupt:
-            frame = getattr(interrupt, "frame", None)
-            told = {"interrupted": True, "frame": frame is not None}
-            parts = parts or ([] if frame is None else [frame])
-    if parts:
-        told["answered"] = answered(parts)
-    print(json.dumps({**told, "left": look()}), flush=True)  # noqa: T201 - how it tells
+        else:
+            begun.add(name)
+            signal.signal(signal.SIGINT, once if verb in ("lazy", "expression") else signal.default_int_handler)
+            try:
+                parts = VERBS[verb](name)
+                signal.pause()  # it was faster
+            except KeyboardInterrupt as interrupt:
+                frame = getattr(interrupt, "frame", None)
+                told = {"interrupted": True, "frame": frame is not None}
+                parts = parts or ([] if frame is None else [frame])
+        if parts:
+            told["answered"] = answered(parts)
+        print(json.dumps({**told, "left": look()}), flush=True)  # noqa: T201 - how it tells
+
+
+if __name__ == "__main__":
+    main()
