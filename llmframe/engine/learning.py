@@ -18,7 +18,10 @@ GROWTH: Final = 0.05
 """Growth a second away from the rate that met the last 429, and a fifth of it near it."""
 
 SURE_SECONDS: Final = 3.0
-"""Seconds of counting from which a rate that met a 429 is taken for the limit; growth is never slow near another."""
+"""Seconds of counting from which a rate that met a 429 is taken for the limit."""
+
+UNSURE_GROWTH: Final = 0.25
+"""Growth a second of a rate that was counted for less: one early 429 must not slow down a short run."""
 
 NEAR: Final = 0.95
 """Of the rate that met the last 429: from here on growth is slow, until it is as far above it."""
@@ -63,8 +66,8 @@ class LearntRate:
         if self.rate is None or sent_at < self._cut_at or now - self._grown_at < 1:
             return False
         self._grown_at = now
-        near = self._is_sure and NEAR * self._ceiling <= self.rate <= self._ceiling / NEAR
-        self.rate *= 1 + (GROWTH / 5 if near else GROWTH)
+        near = NEAR * self._ceiling <= self.rate <= self._ceiling / NEAR
+        self.rate *= 1 + ((GROWTH / 5 if near else GROWTH) if self._is_sure else UNSURE_GROWTH)
         if self.rate > FORGOTTEN * self._ceiling:
             self.rate = None
         return True

@@ -26,7 +26,7 @@ BUSY: Final = 0.6
 """Answers in the time of one, for each request in flight, from which a 429 may be about how many are in flight: all of
 them were answered but for the last. A server that counts requests a minute leaves most unanswered."""
 
-FEW: Final = 12
+FEW: Final = 20
 """Requests in flight below which a limit of them is too coarse to hold a rate."""
 
 ROOMY: Final = 0.7
