@@ -65,7 +65,7 @@ class Flow:
     moved
         Told `(seconds, limit, reason)` when the gate's limit of requests in flight moves.
     cooled
-        Told the seconds of a cooldown that begins.
+        Told the seconds of a cooldown that begins, and when it is over.
     """
 
     places: int
@@ -73,13 +73,14 @@ class Flow:
     requests_per_minute: float | None = None
     tokens_per_minute: float | None = None
     moved: Callable[[float, int, str], None] | None = None
-    cooled: Callable[[float], None] | None = None
+    cooled: Callable[[float, float], None] | None = None
     waiting: deque[Ticket] = field(default_factory=deque[Ticket])
     in_flight: int = 0
     held_until: float = 0.0
     probing: bool = False
     due: float = 0.0
     is_new: bool = True
+    is_unserved: bool = False
 
     def free(self, now: float) -> bool:
         """Whether another request of it may be in flight."""
@@ -128,11 +129,11 @@ class Line:
 
     def served(self, flow: Flow) -> None:
         """`flow` has had a turn, waited for or not; turns that it couldn't take for want of places aren't saved up."""
-        self._turn, flow.is_new = max(self._turn, flow.due), False
+        self._turn, flow.is_new, flow.is_unserved = max(self._turn, flow.due), False, False
         flow.due = self._turn + 1 / WEIGHTS[flow.priority]
 
     def _first(self, flow: Flow) -> float:
-        flow.is_new = False
+        flow.is_new, flow.is_unserved = False, True
         due = max(self._newcomers.get(flow.priority, 0.0), self._turn)
         self._newcomers[flow.priority] = due + 1 / WEIGHTS[flow.priority]
         return due
@@ -146,6 +147,9 @@ class Line:
             waiting.remove(ticket)
         if not waiting:
             self._flows.remove(ticket.flow)
+            if ticket.flow.is_unserved:  # or calls that were cancelled would have those that come later wait for them
+                ticket.flow.is_new, ticket.flow.is_unserved = True, False
+                self._newcomers[ticket.flow.priority] -= 1 / WEIGHTS[ticket.flow.priority]
 
     def held_until(self, now: float) -> float:
         """When the first flow that is held back may go on; infinity when only an end in flight can help."""

@@ -90,6 +90,31 @@ def test_a_train_of_calls_over_one_row_does_not_shut_others_out():
     assert served.count(backfill) >= 49
 
 
+def test_calls_that_were_cancelled_have_nobody_wait_for_their_turns():
+    line, backfill = Line(), Flow(9)
+    wait_in(line, backfill, 1_000)
+    for _ in range(10):
+        next_flow(line)
+    cancelled = [ticket for _ in range(500) for ticket in wait_in(line, Flow(9))]
+    for ticket in cancelled:
+        line.remove(ticket)
+    late = Flow(9)
+    wait_in(line, late)
+    assert late in [next_flow(line) for _ in range(2)]
+
+
+def test_a_call_whose_only_request_was_cancelled_has_its_first_turn_later():
+    line, backfill, call = Line(), Flow(9), Flow(9)
+    wait_in(line, backfill, 100)
+    (ticket,) = wait_in(line, call)
+    line.remove(ticket)
+    wait_in(line, call)
+    assert call in [next_flow(line) for _ in range(3)]  # theirs are due at the same turn
+    wait_in(line, call, 50)
+    served = [next_flow(line) for _ in range(40)]
+    assert 19 <= served.count(call) <= 21
+
+
 def test_a_flow_whose_places_are_taken_is_passed_over():
     line, full, free = Line(), Flow(1, "high"), Flow(1)
     wait_in(line, full, 2)
