@@ -14,6 +14,10 @@ BURST_SECONDS: Final = 0.5
 """Seconds of the rate that may pass at once. A whole minute's worth would let twice the rate pass in the first minute;
 servers that count by the second let half of one pass; a capacity of 1 loses 4 % of 6,000 a minute to timers."""
 
+LONGEST_CLOSED: Final = 60.0
+"""Seconds after which a limit a minute is whole again, whatever a server has said: it may take its word back, but only
+in an answer, and nothing is answered as long as nothing goes."""
+
 
 class Pace:
     """The turns of one endpoint, key and model, for one caller that waits at a time.
@@ -73,7 +77,8 @@ class Pace:
             self._renew()
         rate = self.rate
         if remaining is not None and rate is not None and remaining - since < 1:
-            self._closed_until = max(self._closed_until, sent_at + (1 - remaining + since) / rate)
+            until = min(sent_at + (1 - remaining + since) / rate, self._clock() + LONGEST_CLOSED)
+            self._closed_until = max(self._closed_until, until)
 
     def sent(self, now: float) -> None:
         """A request goes out, whether it had to wait for a turn or not."""

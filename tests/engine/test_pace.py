@@ -189,6 +189,13 @@ def test_what_was_refilled_while_the_answer_was_on_its_way_counts():
     assert pace.closed(2.0) <= 0
 
 
+def test_a_limit_told_too_low_for_a_moment_closes_for_a_minute_at_most():
+    """One a minute with 63 more on their way would be 64 minutes, in which no answer could take it back."""
+    pace = Pace(lambda: 2.0, lambda: None)
+    pace.observed(limit=1, remaining=0.0, since=63, sent_at=1.5)
+    assert pace.closed(2.0) == 60.0
+
+
 def test_who_waits_is_told_when_the_wait_may_have_changed():
     changes: list[float | None] = []
     pace = Pace(lambda: 0.0, lambda: changes.append(pace.rate))
