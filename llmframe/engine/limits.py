@@ -230,7 +230,7 @@ class Gate:
         longer = self._cooldown.closed_until - max(before, now)
         for flow in self._flows if longer > 0 else ():
             if flow.cooled is not None:
-                flow.cooled(longer)
+                flow.cooled(longer, self._cooldown.closed_until)
 
     def _crowded(self, ticket: Ticket) -> bool:
         """Whether a 429 may be about how many requests are in flight: by Little's law, unless a rate explains it."""

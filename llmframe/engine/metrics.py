@@ -44,6 +44,7 @@ class Metrics:
         self.retries_by_kind: Counter[str] = Counter()
         self.rate_limited = self.hedges = self.hedges_won = 0
         self.cooldown_seconds = self.pause_seconds = 0.0
+        self._cooled_until = self._paused_until = 0.0
         self.in_flight = self.in_flight_peak = 0
         self.expected_rows: int | None = None
         self.outlook = Outlook()
@@ -100,7 +101,8 @@ class Metrics:
             self._telemetry.ended(seconds=seconds, kind=kind, tokens=tokens)
 
     def retried(self, kind: str) -> None:
-        """Another attempt was decided after a fault of this kind; `retries` counts it when it goes out."""
+        """Another attempt goes out after a fault of this kind (`started` counts it as a request, too)."""
+        self.retries += 1
         self.retries_by_kind[kind] += 1
         if self._telemetry is not None:
             self._telemetry.retried(kind)
@@ -111,13 +113,15 @@ class Metrics:
         timeline.bound = timeline.limit[timeline.at(now)] = limit
         self._limits.add(LimitMove(max(0.0, now - timeline.origin), limit, reason))
 
-    def cooled(self, seconds: float) -> None:
-        """A cooldown of `seconds` began after a 429, or one was made longer by so much."""
+    def cooled(self, seconds: float, until: float) -> None:
+        """A cooldown began after a 429, or one was made longer, by so many `seconds`; it is over at `until`."""
         self.cooldown_seconds += seconds
+        self._cooled_until = until
 
-    def paused(self, seconds: float) -> None:
-        """The breaker pauses for `seconds`."""
+    def paused(self, seconds: float, until: float) -> None:
+        """The breaker pauses for `seconds`, which are over at `until`."""
         self.pause_seconds += seconds
+        self._paused_until = until
 
     def hedged(self) -> None:
         """A second copy of a slow request goes out (`started` counts it as a request, too)."""
@@ -193,8 +197,8 @@ class Metrics:
             reasks=self.reasks,
             retries_by_kind=dict(self.retries_by_kind),
             rate_limited=self.rate_limited,
-            cooldown_seconds=self.cooldown_seconds,
-            pause_seconds=self.pause_seconds,
+            cooldown_seconds=self.cooldown_seconds - max(0.0, self._cooled_until - now),
+            pause_seconds=self.pause_seconds - max(0.0, self._paused_until - now),
             hedges=self.hedges,
             hedges_won=self.hedges_won,
             input_tokens=self.usage.input_tokens or 0,

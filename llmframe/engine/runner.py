@@ -263,7 +263,7 @@ class Runner:
             return
         if error.kind == "rate_limit":
             job.limited_at = self._shared.clock()
-        self._run.metrics.retried(error.kind)
+        job.fault = error.kind
         self._put_back(job, "retry", delay=step.delay)
 
     def _after_reply(self, job: Job, reply: Reply) -> None:

@@ -24,7 +24,8 @@ from llmframe.options import SendOptions
 class Job:
     """A distinct request on its way to an outcome.
 
-    `attempts` counts towards the row's limit, `sent` what went out, `spent` the seconds of the last failed attempt.
+    `attempts` counts towards the row's limit, `sent` what went out, `spent` the seconds of the last failed attempt, and
+    `fault` is the kind that the next one is a retry after.
     `blameless` tells that the last failure says nothing about the row, and `answers_before` how many others the run had
     been answered when it first failed.
     """
@@ -39,6 +40,7 @@ class Job:
     limited_at: float | None = None
     first_sent: float | None = None
     again: Literal["retry", "reask"] | None = None
+    fault: str = ""
     blameless: bool = False
     spent: float = 0.0
     answers_before: int | None = None
@@ -182,7 +184,7 @@ class Sender:
             if pause is not None:
                 if not ticket.probe:
                     self._gate.restart()
-                self._run.metrics.paused(pause)
+                self._run.metrics.paused(pause, now + pause)
                 self._gate.hold(self._lane.flow, now + pause)
         elif error.kind != "internal":
             self._alive()
@@ -197,7 +199,8 @@ class Sender:
     def _count(self, job: Job, begun: float) -> None:
         """Count a request that goes out now as what it is."""
         metrics = self._run.metrics
-        metrics.retries += job.again == "retry"
+        if job.again == "retry":
+            metrics.retried(job.fault)
         metrics.reasks += job.again == "reask"
         job.again = None
         job.blameless = False

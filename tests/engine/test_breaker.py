@@ -147,6 +147,13 @@ def test_a_provider_that_never_answers_is_given_up_within_ten_seconds_and_the_ro
     assert any("the provider seems down" in detail for detail in details)
 
 
+def test_the_report_of_a_provider_that_never_answers_adds_up():
+    part = answered(names(500), Client(lambda sent, before: fault("connection"), latency=0.01), max_concurrency=64)
+    report = part.run.report()
+    assert sum(report.retries_by_kind.values()) == report.retries  # what never went out is no retry
+    assert report.pause_seconds == pytest.approx(0.5 + 1 + 2 + 4, abs=0.1)  # without the 8 s that nobody waited for
+
+
 @pytest.mark.parametrize("poison", [3, 7, 50])
 def test_poison_rows_among_good_ones_fail_alone(poison: int):
     """Every `poison`-th row gets a 500 for ever; they come back together at the end, when nobody else is answered."""

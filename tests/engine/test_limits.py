@@ -533,9 +533,9 @@ def test_a_cooldown_stands_before_the_pace():
 
 
 def test_429s_to_requests_of_one_moment_are_one_episode_and_all_are_told_its_seconds():
-    async def main() -> tuple[list[float], float]:
-        gate, told = Gate(now), list[float]()
-        flow = joined(gate, Flow(99, cooled=told.append))
+    async def main() -> tuple[list[tuple[float, float]], float]:
+        gate, told = Gate(now), list[tuple[float, float]]()
+        flow = joined(gate, Flow(99, cooled=lambda seconds, until: told.append((seconds, until - now()))))
         together = [await gate.enter(flow, SMALL) for _ in range(8)]
         for ticket in together[:-1]:
             refuse(gate, ticket)
@@ -543,7 +543,8 @@ def test_429s_to_requests_of_one_moment_are_one_episode_and_all_are_told_its_sec
         return told, await visit(gate, flow)
 
     told, came = run_in_fake_time(main())
-    assert told == pytest.approx([1.0, 8.0])  # 2^0 s for the first of them; the last one's time made it longer
+    # 2^0 s for the first of them; the last one's time made it longer, all at one moment
+    assert told == [pytest.approx((1.0, 1.0)), pytest.approx((8.0, 9.0))]
     assert came == pytest.approx(9.0, abs=0.001)
 
 

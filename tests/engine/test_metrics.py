@@ -163,18 +163,28 @@ def test_ends_are_counted_as_what_they_are():
         run.ended(0.0, seconds=1.0, kind=kind)
     run.retried("rate_limit")
     run.retried("server")
-    run.cooled(2.0)
-    run.cooled(0.5)
-    run.paused(60.0)
+    run.cooled(2.0, 2.0)
+    run.cooled(0.5, 2.5)
+    run.paused(60.0, 70.0)
     run.hedged()
     run.hedged()
     run.hedge_won()
-    report = run.report(seconds=1.0, state="done")
-    assert (report.rate_limited, report.in_flight) == (2, 0)
+    report = run.report(seconds=100.0, state="done")
+    assert (report.rate_limited, report.in_flight, report.retries) == (2, 0, 2)
     assert report.retries_by_kind == {"rate_limit": 1, "server": 1}
     assert (report.cooldown_seconds, report.pause_seconds) == (2.5, 60.0)
     assert (report.hedges, report.hedges_won) == (2, 1)
     assert (sum(report.timeline.rate_limited), sum(report.timeline.faults), sum(report.timeline.answered)) == (2, 1, 1)
+
+
+def test_a_pause_counts_for_no_more_than_what_has_passed_of_it():
+    run = metrics()
+    run.begun(10.0)
+    run.cooled(3.0, 14.0)  # from 11 on
+    run.paused(8.0, 20.0)  # from 12 on
+    early, late = (run.report(seconds=seconds, state="done") for seconds in (3.0, 100.0))  # at 13 and at 110
+    assert (early.cooldown_seconds, early.pause_seconds) == (2.0, 1.0)
+    assert (late.cooldown_seconds, late.pause_seconds) == (3.0, 8.0)
 
 
 def test_the_limit_and_its_moves_are_told_from_the_runs_start():
