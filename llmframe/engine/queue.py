@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import heapq
 import itertools
 from collections.abc import Callable, Iterator
@@ -28,7 +27,8 @@ class WorkQueue(Generic[J]):
         self._delayed: list[tuple[float, int, J]] = []
         self._numbers = itertools.count()
         self._running = 0
-        self._changed = asyncio.Event()
+        self._idle: dict[asyncio.Future[None], None] = {}
+        self._alarm: asyncio.TimerHandle | None = None
         self._resting = False
 
     async def take(self) -> J | None:
@@ -37,7 +37,9 @@ class WorkQueue(Generic[J]):
             now = self._clock()
             if self._delayed and self._delayed[0][0] <= now:
                 self._running += 1
-                return heapq.heappop(self._delayed)[2]
+                job = heapq.heappop(self._delayed)[2]
+                self._set_alarm()
+                return job
             if self._fresh is not None:
                 job = None if self._resting else next(self._fresh, _END)
                 if job is None:
@@ -48,21 +50,24 @@ class WorkQueue(Generic[J]):
                     return cast("J", job)
                 self._fresh = None
             if not self._delayed and not self._running:
-                self._changed.set()
+                self._wake_all()
                 return None
-            await self._wait(self._delayed[0][0] - now if self._delayed else None)
+            await self._wait()
 
     def again(self, job: J, *, delay: float) -> None:
         """Put a taken job back; it's due in `delay` seconds."""
-        heapq.heappush(self._delayed, (self._clock() + delay, next(self._numbers), job))
+        entry = (self._clock() + delay, next(self._numbers), job)
+        heapq.heappush(self._delayed, entry)
         self._running -= 1
-        self._changed.set()
+        if self._delayed[0] is entry:
+            self._set_alarm()
 
     def done(self) -> None:
         """A taken job has left its worker."""
         self._running -= 1
-        if not self._running:  # else those who wait would find nothing new: thousands of them, at every answer
-            self._changed.set()
+        # only at the end: those who wait would find nothing new, thousands of them at every answer
+        if not self._running and not self._delayed:
+            self._wake_all()
 
     def left(self) -> list[J]:
         """The jobs that wait for another attempt."""
@@ -72,7 +77,7 @@ class WorkQueue(Generic[J]):
         """Make every waiting job due now: the run has stopped and they only need to be told."""
         self._delayed = [(0.0, number, job) for _, number, job in self._delayed]
         heapq.heapify(self._delayed)
-        self._changed.set()
+        self._wake_all()
 
     async def _rest(self) -> None:
         """Let others on the loop have their turn; meanwhile no other worker draws."""
@@ -83,8 +88,40 @@ class WorkQueue(Generic[J]):
             if first:
                 self._resting = False
 
-    async def _wait(self, seconds: float | None) -> None:
-        self._changed.clear()
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
+    async def _wait(self) -> None:
+        """Wait for a job that comes back, or for the end: one worker a job, or each of thousands looks for each."""
+        woken = asyncio.get_running_loop().create_future()
+        self._idle[woken] = None
+        if self._alarm is None:
+            self._set_alarm()
+        try:
+            await woken
+        except asyncio.CancelledError:
+            self._idle.pop(woken, None)
+            self._set_alarm()  # it may have been the one who was woken
+            raise
+
+    def _set_alarm(self) -> None:
+        """Wake one who waits when the next job is due."""
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+        if self._idle and self._delayed:
+            wait = max(0.0, self._delayed[0][0] - self._clock())
+            self._alarm = asyncio.get_running_loop().call_later(wait, self._wake_one)
+
+    def _wake_one(self) -> None:
+        self._alarm = None
+        while self._idle:
+            woken = next(iter(self._idle))
+            del self._idle[woken]
+            if not woken.done():
+                woken.set_result(None)
+                return
+
+    def _wake_all(self) -> None:
+        idle, self._idle = self._idle, {}
+        self._set_alarm()
+        for woken in idle:
+            if not woken.done():
+                woken.set_result(None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Iterable, Iterator
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -71,6 +72,47 @@ def test_an_answer_does_not_wake_those_who_have_nothing_to_do():
 
     run_in_fake_time(main())
     assert looks <= 3 * 200  # for a job, for another, at the end
+
+
+def test_a_job_that_is_due_wakes_one_of_those_who_wait():
+    looks = 0
+
+    def clock() -> float:
+        nonlocal looks
+        looks += 1
+        return now()
+
+    async def main() -> float:
+        queue = WorkQueue(iter(range(200)), clock=clock)
+
+        async def worker() -> None:
+            again: set[int] = set()
+            while (job := await queue.take()) is not None:
+                if job >= 0 and job not in again:
+                    again.add(job)
+                    queue.again(-1 - job, delay=60 + job)
+                else:
+                    queue.done()
+
+        await asyncio.gather(*(worker() for _ in range(200)))
+        return now()
+
+    assert run_in_fake_time(main()) == 60 + 199
+    assert looks <= 10 * 200  # for a job, to put it back, before the wait, when it's due, for the next one's time
+
+
+def test_whoever_is_cancelled_as_it_is_woken_leaves_the_job_to_another():
+    async def main() -> tuple[str | None, float]:
+        queue = queue_of("a")
+        job = await queue.take()
+        assert job is not None
+        first, second = (asyncio.create_task(queue.take()) for _ in range(2))
+        await asyncio.sleep(0)
+        asyncio.get_running_loop().call_at(6.0, lambda: asyncio.get_running_loop().call_soon(first.cancel))
+        queue.again(job, delay=6.0)
+        return await second, now()
+
+    assert run_in_fake_time(main()) == ("a", pytest.approx(6.0))
 
 
 def test_a_due_job_comes_before_a_fresh_one():
