@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Generator, Hashable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Hashable
+from typing import Final
 
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import next_dialects
 from llmframe.core.reply import Reply
+
+FIRST: Final = 8
+"""Requests that go out before an answer has shown that the server takes their form: as many as a gate begins with."""
 
 _remembered: dict[Hashable, Dialect] = {}
 
@@ -26,9 +30,29 @@ class Negotiation:
         self._memory = (client.identity, client.model, client.dialects)
         self.dialect = _remembered.get(self._memory, client.dialects[0])
         self._settled = False
+        self._trusted = self._memory in _remembered
         self._lock = asyncio.Lock()
-        self._open = 0
+        self._open = self._first = 0
         self._known = asyncio.Event()
+        self._moved = asyncio.Event()
+
+    @property
+    def open_to_all(self) -> bool:
+        """Whether requests may go without `among_first`."""
+        return self._settled or self._trusted
+
+    @contextlib.asynccontextmanager
+    async def among_first(self) -> AsyncGenerator[None]:
+        """Be one of the `FIRST` requests as long as no answer has come: hundreds more could only be refused alike."""
+        while not self.open_to_all and self._first >= FIRST:
+            self._moved.clear()
+            await self._moved.wait()
+        self._first += 1
+        try:
+            yield
+        finally:
+            self._first -= 1
+            self._moved.set()
 
     @contextlib.contextmanager
     def asking(self) -> Generator[None]:
@@ -44,9 +68,9 @@ class Negotiation:
 
     def settle(self, used: Dialect) -> None:
         """An answer came to a request in `used`: from now on refusals are the rows' own."""
-        if used == self.dialect:
-            self._settled = True
-            self._known.set()
+        if used == self.dialect and not self._settled:
+            _remembered[self._memory] = used
+            self._settle()
 
     async def refused(
         self, error: RequestError, used: Dialect, ask: Callable[[Dialect], Awaitable[Reply]]
@@ -86,13 +110,18 @@ class Negotiation:
                 continue
             self._adopt(dialect, used, error)
             return reply
-        self._settled = True  # one row refused in every form is enough: the next ones needn't pay for such tries
+        self._settle()  # one row refused in every form is enough: the next ones needn't pay for such tries
         self._note(f"tried {_named(tried[1:], used)} after a refusal ({_word(error)}): refused alike")
         return None
 
+    def _settle(self) -> None:
+        self._settled = True
+        self._known.set()
+        self._moved.set()
+
     def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:
         self.dialect = _remembered[self._memory] = dialect
-        self._settled = True
+        self._settle()
         words: list[str] = []
         if dialect.mode != used.mode:
             words.append(f"asked by {dialect.mode} instead of {used.mode}")

@@ -168,6 +168,12 @@ class Runner:
         self._after_reply(job, reply)
 
     async def _ask(self, job: Job) -> Reply:
+        if self._talk.open_to_all:
+            return await self._ask_somehow(job)
+        async with self._talk.among_first():
+            return await self._ask_somehow(job)
+
+    async def _ask_somehow(self, job: Job) -> Reply:
         used = self._talk.dialect
         try:
             with self._talk.asking():

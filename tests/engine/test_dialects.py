@@ -10,7 +10,7 @@ import pytest
 
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.core.reply import Reply
-from llmframe.engine.dialects import Negotiation
+from llmframe.engine.dialects import FIRST, Negotiation
 from llmframe.testing import run_in_fake_time
 from tests.engine.doubles import MODES, Client, refused, say
 
@@ -194,5 +194,54 @@ def test_a_form_that_was_chosen_by_hand_is_not_left():
     async def main() -> None:
         talk, _ = negotiation(Client(dialects=(SCHEMA,)))
         assert await talk.refused(refused(), SCHEMA, Server().ask()) is None
+
+    run_in_fake_time(main())
+
+
+def test_only_the_first_few_ask_before_an_answer_shows_that_the_form_is_taken():
+    async def main() -> tuple[int, int, int]:
+        client = Client(dialects=MODES)
+        talk, _ = negotiation(client)
+        inside = 0
+
+        async def ask() -> None:
+            nonlocal inside
+            async with talk.among_first():
+                inside += 1
+                await asyncio.sleep(1)
+
+        asking = [asyncio.create_task(ask()) for _ in range(100)]
+        await asyncio.sleep(0.5)
+        at_first = inside
+        await asyncio.sleep(1)  # whatever became of those, as many others
+        then = inside
+        talk.settle(SCHEMA)
+        await asyncio.sleep(0.1)
+        assert talk.open_to_all
+        assert negotiation(client)[0].open_to_all  # a later run needn't find out
+        await asyncio.gather(*asking)
+        return at_first, then, inside
+
+    assert run_in_fake_time(main()) == (FIRST, 2 * FIRST, 100)
+
+
+def test_who_is_cancelled_among_the_first_leaves_the_place_to_another():
+    async def main() -> None:
+        talk, _ = negotiation()
+
+        async def ask() -> None:
+            async with talk.among_first():
+                await asyncio.sleep(1000)
+
+        asking = [asyncio.create_task(ask()) for _ in range(FIRST)]
+        await asyncio.sleep(0)
+        late = asyncio.create_task(talk.among_first().__aenter__())
+        await asyncio.sleep(1)
+        assert not late.done()
+        asking[0].cancel()
+        await asyncio.sleep(1)
+        assert late.done()
+        for task in asking:
+            task.cancel()
 
     run_in_fake_time(main())

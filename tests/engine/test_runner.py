@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Callable
 
 import pytest
@@ -628,6 +629,13 @@ def test_a_server_is_remembered_with_the_form_that_it_takes():
     part = answered(["b"], client)
     assert len(client.sent) == 3
     assert part.metrics.output_mode == "tools"
+
+
+def test_a_refused_form_costs_the_first_few_requests_and_no_more():
+    client = Client(lambda sent, _: refused() if sent.dialect.mode == "json_schema" else say("pos"), dialects=MODES)
+    part = answered(names(1_000), client)
+    assert set(part.kinds) == {""}
+    assert Counter(sent.dialect.mode for sent in client.sent) == {"json_schema": 8, "tools": 1_000}
 
 
 def test_one_bad_row_among_good_ones_settles_nothing():
