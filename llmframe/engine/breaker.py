@@ -16,6 +16,10 @@ MAX_PAUSE: Final = 15.0
 OUTAGE_SECONDS: Final = 600.0
 """Seconds that a run waits for a provider that has answered it before."""
 
+LIMITED_SECONDS: Final = 1800.0
+"""Seconds that a run waits for an answer while all that comes are 429s: a row gives up after a third of it, but at one
+request a minute it would take days until all had."""
+
 NEVER_ANSWERED_PROBES: Final = 4
 """Failed probes after which a provider that has never answered is given up."""
 
@@ -23,33 +27,44 @@ NEVER_ANSWERED_PROBES: Final = 4
 class Breaker:
     """Counts the transient faults of one run at one endpoint; times are seconds of the caller's clock.
 
-    429s never count, nor does a row that fails again although others were answered since its first failure: that's the
-    row's own trouble.
+    429s never open it, nor does a row that fails again although others were answered since its first failure: that's
+    the row's own trouble.
 
     Attributes
     ----------
     answers
         Answers so far.
+    opened_at
+        When the provider began to seem dead; `None` while it doesn't.
     """
 
-    __slots__ = ("_failures", "_opened_at", "_probes", "answers")
+    __slots__ = ("_failures", "_limited_since", "_probes", "answers", "opened_at")
 
     def __init__(self) -> None:
         self.answers = 0
         self._failures = 0
-        self._opened_at: float | None = None
+        self.opened_at: float | None = None
         self._probes = 0
+        self._limited_since: float | None = None
 
     @property
     def is_open(self) -> bool:
         """Whether the provider seems dead."""
-        return self._opened_at is not None
+        return self.opened_at is not None
 
-    def answered(self) -> bool:
-        """An answer came; returns whether that ends an outage."""
+    def limited(self, now: float) -> bool:
+        """A 429 came; returns whether they have been all that came for longer than a run waits."""
+        if self._limited_since is None:
+            self._limited_since = now
+        return now - self._limited_since >= LIMITED_SECONDS
+
+    def answered(self, *, limited: bool = False) -> bool:
+        """An answer came, or a 429 when `limited`; returns whether that ends an outage."""
         self.answers += 1
+        if not limited:
+            self._limited_since = None
         self._failures = 0
-        was_open, self._opened_at = self.is_open, None
+        was_open, self.opened_at = self.is_open, None
         return was_open
 
     def failed(self, *, probe: bool, answers_before: int | None, now: float) -> float | None:
@@ -72,7 +87,7 @@ class Breaker:
         self._failures += 1
         if self._failures < OPENS_AFTER:
             return None
-        self._opened_at, self._probes = now, 0
+        self.opened_at, self._probes = now, 0
         return FIRST_PAUSE
 
     def is_own_trouble(self, answers_before: int | None) -> bool:
@@ -81,8 +96,8 @@ class Breaker:
 
     def hopeless(self, now: float) -> bool:
         """Whether the outage has lasted too long to wait for its end."""
-        if self._opened_at is None:
+        if self.opened_at is None:
             return False
         if not self.answers:
             return self._probes >= NEVER_ANSWERED_PROBES
-        return now - self._opened_at >= OUTAGE_SECONDS
+        return now - self.opened_at >= OUTAGE_SECONDS

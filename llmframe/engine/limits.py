@@ -188,9 +188,13 @@ class Gate:
         self._settle(ticket, None, sent=True)
         self._end(ticket)
 
-    def restart(self) -> None:
-        """The provider seemed dead: when it's back, begin with one request at a time."""
-        self._cooldown.restart()
+    def restart(self, *, since: float) -> None:
+        """The provider is back that seemed dead `since` then: begin with one request at a time.
+
+        Where others were answered meanwhile it was the call's own trouble, and no reason for them to wait.
+        """
+        if not self._answered or self._answered[-1] < since:
+            self._cooldown.restart()
 
     def hold(self, flow: Flow, until: float) -> None:
         """Send nothing of `flow` before `until`, and then one request at a time until `go_on`."""

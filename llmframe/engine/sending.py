@@ -182,18 +182,21 @@ class Sender:
             if job.answers_before is None:
                 job.answers_before = breaker.answers
             if pause is not None:
-                if not ticket.probe:
-                    self._gate.restart()
                 self._run.metrics.paused(pause, now + pause)
                 self._gate.hold(self._lane.flow, now + pause)
         elif error.kind != "internal":
-            self._alive()
+            self._alive(limited=error.kind == "rate_limit")
         self._gate.faulted(ticket, error)
+        if error.kind == "rate_limit" and breaker.limited(now):
+            self._run.halt(Failure(error.kind, f"{error.detail}; given up, nothing else came for half an hour"))
         if breaker.hopeless(now):
             self._run.halt(Failure(error.kind, f"{error.detail}; given up, the provider seems down"))
 
-    def _alive(self) -> None:
-        if self._lane.breaker.answered():
+    def _alive(self, *, limited: bool = False) -> None:
+        breaker = self._lane.breaker
+        since = breaker.opened_at
+        if breaker.answered(limited=limited) and since is not None:
+            self._gate.restart(since=since)
             self._gate.go_on(self._lane.flow)
 
     def _count(self, job: Job, begun: float) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 
 import pytest
 from hypothesis import given
@@ -10,7 +11,8 @@ from hypothesis import strategies as st
 
 from llmframe.clients.base import RequestError
 from llmframe.core.reply import Reply
-from llmframe.engine.breaker import FIRST_PAUSE, MAX_PAUSE, OPENS_AFTER, OUTAGE_SECONDS, Breaker
+from llmframe.engine.breaker import FIRST_PAUSE, LIMITED_SECONDS, MAX_PAUSE, OPENS_AFTER, OUTAGE_SECONDS, Breaker
+from llmframe.engine.cooldown import MAX_COOLDOWN
 from llmframe.engine.sharing import Shared
 from llmframe.errors import ErrorKind
 from llmframe.testing import run_in_fake_time
@@ -204,3 +206,54 @@ def test_an_outage_that_one_call_sees_holds_no_other():
     assert set(good.kinds) == {""}
     assert set(bad.kinds) == {"server"}
     assert ended <= 90 / 8 + 10
+
+
+def test_requests_that_hang_in_one_call_stop_no_other():
+    """Of the first call's requests every second one hangs for a minute, and one that fails soon is in between."""
+
+    async def main() -> float:
+        shared = Shared(asyncio.get_running_loop().time)
+        failing = Client(
+            lambda sent, before: fault("connection") if sent.at > 5 else say("pos"),
+            latency=lambda sent: (60.0 if len(failing.sent) % 2 else 1.0) if sent.at > 5 else 0.5,
+            identity="one",
+        )
+        well = Client(latency=0.5, identity="one")
+        bad = part_of(names(5_000), failing, shared=shared, max_concurrency=64)
+        good = part_of([f"good-{n}" for n in range(2_000)], well, shared=shared, max_concurrency=16)
+        task = asyncio.create_task(bad.work())
+        await good.work()
+        assert bad.metrics.pause_seconds > 0
+        bad.run.cancel()
+        await task
+        times = [sent.at for sent in well.sent]
+        return max(later - earlier for earlier, later in itertools.pairwise(times))
+
+    assert run_in_fake_time(main()) <= 1.0
+
+
+def test_a_provider_that_comes_back_begins_with_one_request():
+    client, _ = dead(2.0, 62.0, ("server",))
+    answered(names(2_000), client, max_concurrency=64)
+    back = [sent.at for sent in client.sent if sent.at >= 62.0]
+    by_then = [sum(at < back[0] + 0.2 * (trip + 0.5) for at in back) for trip in range(4)]
+    assert by_then == [1, 1 + 1, 1 + 1 + 2, 1 + 1 + 2 + 8]  # every answer doubles what may be in flight
+
+
+def test_429s_and_nothing_else_end_a_run_after_half_an_hour():
+    """At one request a minute it would be a week before every row had given up by itself."""
+    client = Client(lambda sent, before: RequestError("rate_limit", "429", status=429), latency=0.1)
+    part = answered(names(5_000), client)
+    assert set(part.kinds) == {"rate_limit"}
+    assert LIMITED_SECONDS <= client.sent[-1].at <= LIMITED_SECONDS + MAX_COOLDOWN + 1
+    assert part.run.stop is not None
+    assert part.run.stop.detail == "429; given up, nothing else came for half an hour"
+
+
+def test_one_answer_in_half_an_hour_keeps_a_run_going():
+    def behave(sent: Sent, before: int) -> Reply | RequestError:
+        return say("pos") if 1700 <= sent.at < 1800 or sent.at > 3400 else RequestError("rate_limit", "429", status=429)
+
+    part = answered(names(60), Client(behave, latency=0.1), max_concurrency=1)
+    assert part.run.stop is None
+    assert part.kinds.count("") > 50
