@@ -87,11 +87,11 @@ def draw(series: Series, *, limits: Sequence[LimitMove], title: str) -> Figure:
         Without matplotlib.
     """
     try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an extra
+        from llmframe.report.run_figure import RunFigure  # noqa: PLC0415 - matplotlib is an extra
     except ImportError:
         raise MissingExtraError(f"`plot()` needs matplotlib, which isn't installed: `{INSTALL}`") from None
     if not any(series.sent):
-        empty: Any = Figure(figsize=(6.4, 1.2), dpi=100)
+        empty: Any = RunFigure(figsize=(6.4, 1.2), dpi=100)
         empty.text(0.02, 0.8, title, fontsize=10, va="center")
         empty.text(0.5, 0.35, "no request was sent", ha="center", va="center", color=DARK)
         return empty
@@ -102,7 +102,7 @@ def draw(series: Series, *, limits: Sequence[LimitMove], title: str) -> Figure:
     heights = {"answers": 3.0, "tokens": 2.0, "flight": 3.0, "faults": 2.0 if any(limited) or any(faults) else 0.4}
     if not any(series.tokens):
         del heights["tokens"]
-    figure: Any = Figure(figsize=(6.4, 0.9 + 0.52 * sum(heights.values())), dpi=100, layout="constrained")
+    figure: Any = RunFigure(figsize=(6.4, 0.9 + 0.52 * sum(heights.values())), dpi=100, layout="constrained")
     figure.suptitle(title, x=0.01, ha="left", fontsize=10)
     panels: dict[str, Axes] = figure.subplot_mosaic(
         [[name] for name in heights], sharex=True, height_ratios=list(heights.values())

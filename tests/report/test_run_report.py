@@ -169,6 +169,7 @@ def test_moves_of_the_limit_are_told_one_by_one_or_summed_up(moves: list[tuple[i
 
 def test_without_matplotlib_a_plot_says_what_to_install(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setitem(sys.modules, "matplotlib.figure", None)
+    monkeypatch.delitem(sys.modules, "llmframe.report.run_figure", raising=False)
     with pytest.raises(llmframe.MissingExtraError, match=r"pip install 'llmframe\[plots\]'"):
         FULL.plot()
 
