@@ -9,7 +9,8 @@ from __future__ import annotations
 import errno
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping
+import socket
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -179,9 +180,7 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = (), where: 
         return RequestError("encoding", "UnicodeEncodeError: text that UTF-8 can't hold")
     kind = _by_name(error)
     told = _described(chain) + (f" at {where}" if where else "")
-    if where and is_loopback(where) and any(isinstance(link, ConnectionRefusedError) for link in chain):
-        told += "; is the server running?"
-    return RequestError(kind, told)
+    return RequestError(kind, told + _remedy(chain, where))
 
 
 def failure_inside(body: dict[str, Any]) -> dict[str, Any] | None:
@@ -237,6 +236,17 @@ def _described(chain: list[BaseException]) -> str:
     number = next((link.errno for link in system if link.errno), None)
     word = f" ({errno.errorcode[number]})" if number is not None and number in errno.errorcode else ""
     return (names[0] if len(names) == 1 else f"{names[0]}: {names[1]}") + word
+
+
+def _remedy(chain: Sequence[BaseException], where: str | None) -> str:
+    """What to look at first after a fault of the system, where that is clear."""
+    if any(isinstance(link, OSError) and link.errno in (errno.EMFILE, errno.ENFILE) for link in chain):
+        return "; too many files are open: lower `max_concurrency`, or raise `ulimit -n`"
+    if any(isinstance(link, socket.gaierror) for link in chain):
+        return "; is the host's name right, and the network there?"
+    if where and is_loopback(where) and any(isinstance(link, ConnectionRefusedError) for link in chain):
+        return "; is the server running?"
+    return ""
 
 
 def _is_tls(error: OSError) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import inspect
+import socket
 from typing import Any, ClassVar
 
 import aiohttp
@@ -167,6 +168,21 @@ def test_a_connection_error_names_classes_and_the_systems_word_and_nothing_of_th
 )
 def test_a_refused_connection_on_this_machine_asks_whether_the_server_is_running(number: int, where: str, ending: str):
     fault = from_exception(OSError(number, "x"), where=where)
+    assert fault.kind == "connection"
+    assert fault.detail.endswith(ending)
+
+
+@pytest.mark.parametrize(
+    ("cause", "ending"),
+    [
+        (OSError(errno.EMFILE, "x"), "; too many files are open: lower `max_concurrency`, or raise `ulimit -n`"),
+        (socket.gaierror(socket.EAI_NONAME, "x"), "/v1; is the host's name right, and the network there?"),
+    ],
+)
+def test_a_fault_of_the_system_says_what_to_look_at(cause: OSError, ending: str):
+    outer = openai.APIConnectionError(request=REQUEST)
+    outer.__cause__ = cause
+    fault = from_exception(outer, where="https://example.invalid/v1")
     assert fault.kind == "connection"
     assert fault.detail.endswith(ending)
 
