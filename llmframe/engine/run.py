@@ -144,13 +144,15 @@ class Run:
             ticker.cancel()
             if deadline is not None:
                 deadline.cancel()
-            self._notify()
-            if listener is not None:
-                self._listeners.remove(listener)
             with self._lock:
                 del self._parts[plan]
                 self._done += plan.rows_done
             self.ended = self.clock()
+            try:
+                self._notify()
+            finally:
+                if listener is not None:
+                    self._listeners.remove(listener)
 
     def report(self) -> RunReport:
         """The numbers as they stand."""

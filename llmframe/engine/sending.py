@@ -132,6 +132,12 @@ class Sender:
 
     async def attempt(self, job: Job, dialect: Dialect, ticket: Ticket) -> Reply:
         """Send `job` with a turn that it has."""
+        try:
+            return await self._send(job, dialect, ticket)
+        finally:
+            self._gate.unsent(ticket)  # what a telemetry exporter raises must take no place from all calls for good
+
+    async def _send(self, job: Job, dialect: Dialect, ticket: Ticket) -> Reply:
         metrics, begun = self._run.metrics, self._clock()
         metrics.started(begun, waited=begun - ticket.came)
         self._count(job, begun)

@@ -192,3 +192,17 @@ def test_a_part_that_ends_leaves_the_telling_to_those_that_go_on():
     more_of_the_first, more_of_the_second = run_in_fake_time(main())
     assert more_of_the_first >= 4
     assert more_of_the_second == 0
+
+
+def test_a_listener_that_raises_leaves_no_part_running():
+    def broken(progress: Progress) -> None:
+        raise ValueError(progress.done)
+
+    async def main() -> tuple[bool, str]:
+        run = new_run(1)
+        with pytest.raises(ValueError, match="0"):
+            await run.execute(plan_of(["a"], identity="x"), lambda: nap(1), listener=broken)
+        await run.execute(plan_of(["a"], identity="x"), lambda: nap(1))  # and nobody tells it of the next one
+        return run.active, run.report().state
+
+    assert run_in_fake_time(main()) == (False, "done")

@@ -215,3 +215,22 @@ def test_a_run_cancelled_at_any_step_leaves_nothing_behind(steps: int):
         return gate_of(shared, client).in_flight, client.in_flight, len(others()) + loop.open_timers
 
     assert run_counting(main) == (0, 0, 0)
+
+
+def test_an_exporter_that_raises_takes_no_place_from_other_calls(monkeypatch: pytest.MonkeyPatch):
+    class Broken:
+        def __getattr__(self, name: str) -> Any:
+            return self.told
+
+        def told(self, *args: object, **more: object) -> None:
+            raise RuntimeError("the exporter")
+
+    async def main() -> tuple[list[str], int]:
+        shared = Shared(asyncio.get_running_loop().time)
+        client = Client()
+        part = part_of(names(3), client, shared=shared)
+        monkeypatch.setattr(part.metrics, "_telemetry", Broken())
+        await part.work()
+        return part.kinds, gate_of(shared, client).in_flight
+
+    assert run_in_fake_time(main()) == (["internal"] * 3, 0)
