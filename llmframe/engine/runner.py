@@ -137,8 +137,11 @@ class Runner:
                 await asyncio.sleep(0)
                 continue
             try:
-                if not self._answered_meanwhile(job):
+                if self._talk.open_to_all:
                     await self._step(job)
+                else:
+                    async with self._talk.among_first():
+                        await self._step(job)
             except asyncio.CancelledError:
                 self._abandon(job)
                 raise
@@ -160,6 +163,8 @@ class Runner:
         return True
 
     async def _step(self, job: Job) -> None:
+        if self._answered_meanwhile(job):
+            return
         try:
             reply = await self._ask(job)
         except RequestError as error:
@@ -168,12 +173,6 @@ class Runner:
         self._after_reply(job, reply)
 
     async def _ask(self, job: Job) -> Reply:
-        if self._talk.open_to_all:
-            return await self._ask_somehow(job)
-        async with self._talk.among_first():
-            return await self._ask_somehow(job)
-
-    async def _ask_somehow(self, job: Job) -> Reply:
         used = self._talk.dialect
         try:
             with self._talk.asking():

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import random
 from collections import Counter
 from collections.abc import Callable
 
@@ -629,6 +630,31 @@ def test_a_server_is_remembered_with_the_form_that_it_takes():
     part = answered(["b"], client)
     assert len(client.sent) == 3
     assert part.metrics.output_mode == "tools"
+
+
+@pytest.mark.parametrize("faults", [0.0, 0.3])
+def test_twenty_runs_that_ask_the_same_at_once_pay_for_every_answer_once(faults: float):
+    chance = random.Random(4)
+
+    async def main() -> Counter[str]:
+        shared, store = Shared(asyncio.get_running_loop().time), MemoryStore()
+        answers: Counter[str] = Counter()
+
+        def behave(sent: Sent, before: int) -> Reply | RequestError:
+            if chance.random() < faults:
+                return RequestError("server", "500", status=500)
+            answers[sent.prompt] += 1
+            return say("pos")
+
+        client = Client(behave, latency=lambda sent: chance.random())
+        parts = [part_of(names(60), client, shared=shared, store=store, max_attempts=30) for _ in range(20)]
+        await asyncio.gather(*(part.work() for part in parts))
+        assert {kind for part in parts for kind in part.kinds} == {""}
+        assert sum(part.metrics.requests for part in parts) == len(client.sent)
+        assert sum(part.metrics.usage.input_tokens or 0 for part in parts) == 10 * 60
+        return answers
+
+    assert run_in_fake_time(main()) == dict.fromkeys(names(60), 1)
 
 
 def test_a_refused_form_costs_the_first_few_requests_and_no_more():
