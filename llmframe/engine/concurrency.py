@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, inf, log, sqrt
 from typing import Final, Literal
 
 from llmframe.engine.rounds import Baseline, Round, Times, slower
+from llmframe.options import CONCURRENCY_BOUND
 
 Reason = Literal["slow start", "gradient", "429", "idle"]
 """Why a limit moved."""
@@ -73,7 +75,7 @@ class Concurrency:
     start
         Requests in flight at the beginning.
     least, most
-        Bounds of the limit.
+        Bounds of the limit; unless `wanted` says more, it stays below 256 as well.
 
     Notes
     -----
@@ -108,6 +110,7 @@ class Concurrency:
         "_peak",
         "_peak_since",
         "_rises",
+        "_room",
         "_round",
         "_since",
         "_since_dip",
@@ -116,9 +119,10 @@ class Concurrency:
         "_unslowed",
     )
 
-    def __init__(self, *, start: int = 8, least: int = 1, most: int = 256) -> None:
-        self._start, self._least, self._most = start, least, most
-        self._limit = float(min(max(start, least), most))
+    def __init__(self, *, start: int = 8, least: int = 1, most: float = inf) -> None:
+        self._start, self._least, self._room = start, least, most
+        self._most = min(CONCURRENCY_BOUND, most)
+        self._limit = float(min(max(start, least), self._most))
         self._heard_at = self._cut_at = -inf
         self._start_over()
 
@@ -126,6 +130,11 @@ class Concurrency:
     def limit(self) -> int:
         """Requests that may be in flight now, from `least` to `most`."""
         return int(self._limit)
+
+    def wanted(self, places: Iterable[int]) -> None:
+        """Running calls want as many in flight at most: the limit may grow to more than usual when one does."""
+        self._most = min(max(CONCURRENCY_BOUND, *places, 0), self._room)
+        self._move(self._limit)
 
     @property
     def typical(self) -> float:

@@ -44,17 +44,17 @@ class Gate:
     """What all calls of the process to the same endpoint, key and model pass through.
 
     The request whose turn it is goes when nothing cools down, a place is free (the adaptive limit, the ramp after a
-    cooldown, the call's own bound), its tokens are there, and the pace lets it. Nobody overtakes it meanwhile but a
-    call whose turn comes first by weight.
+    cooldown, the call's own bound, the process's `connections`), its tokens are there, and the pace lets it. Nobody
+    overtakes it meanwhile but a call whose turn comes first by weight.
     """
 
-    def __init__(self, clock: Callable[[], float]) -> None:
+    def __init__(self, clock: Callable[[], float], *, connections: float = UNBOUNDED) -> None:
         self._clock = clock
         self._line = Line()
         self._flows: dict[Flow, int] = {}
         self._pace = Pace(clock, self._pace_changed)
         self._cooldown = Cooldown()
-        self._concurrency = Concurrency()
+        self._concurrency = Concurrency(most=connections)
         self._tokens = TokenBuckets()
         self._server_tokens: dict[Dimension, float] = {}
         self.estimate = Estimate()
@@ -69,7 +69,7 @@ class Gate:
         self._flows[flow] = self._flows.get(flow, 0) + 1
         if self._flows[flow] == 1:
             self._pace.join(flow.requests_per_minute)
-            self._set_tokens()
+            self._set_limits()
             if flow.moved is not None:
                 flow.moved(self._clock(), self._concurrency.limit, "start")
 
@@ -79,7 +79,7 @@ class Gate:
         if not self._flows[flow]:
             del self._flows[flow]
             self._pace.leave(flow.requests_per_minute)
-            self._set_tokens()
+            self._set_limits()
 
     @property
     def limit(self) -> int:
@@ -264,13 +264,14 @@ class Gate:
                 continue
             if allowance.limit and self._server_tokens.get(dimension) != allowance.limit:
                 self._server_tokens[dimension] = allowance.limit
-                self._set_tokens()
+                self._set_limits()
             if allowance.remaining is not None and ticket.reservation is not None:
                 self._tokens.observed(
                     dimension, allowance.remaining, ticket.reservation, sent_at=ticket.sent_at, now=now
                 )
 
-    def _set_tokens(self) -> None:
+    def _set_limits(self) -> None:
+        self._concurrency.wanted(flow.places for flow in self._flows)
         now = self._clock()
         stated = [flow.tokens_per_minute for flow in self._flows if flow.tokens_per_minute is not None]
         for dimension in ("total", "input", "output"):

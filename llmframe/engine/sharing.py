@@ -8,6 +8,7 @@ from collections.abc import Callable, Coroutine, Hashable
 from typing import Any
 
 from llmframe.core.reply import Reply
+from llmframe.engine.descriptors import connections_left
 from llmframe.engine.limits import Gate
 
 
@@ -52,7 +53,7 @@ class Shared:
     def gate(self, key: Hashable) -> Gate:
         """The gate of one endpoint, key and model."""
         if key not in self._gates:
-            self._gates[key] = Gate(self.clock)
+            self._gates[key] = Gate(self.clock, connections=connections_left())
         return self._gates[key]
 
     def flight(self, key: bytes) -> Flight | None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from math import inf
 from random import Random
 from statistics import median
 
@@ -234,6 +235,32 @@ def test_eight_faults_in_a_hundred_hold_nothing_up(seed):
 def test_a_limit_that_isnt_used_grows_to_twice_what_is_in_flight_at_most():
     course = play(Server(), until=300, bound=20)
     assert max(limit for _, limit, _ in course.moves) <= 40
+
+
+def test_the_limit_may_grow_as_far_as_the_greediest_call_wants_and_there_is_room():
+    def reached(*places: int, most: float = inf) -> int:
+        waves = Waves(Concurrency(most=most))
+        waves.control.wanted(places)
+        for _ in range(8):
+            waves.wave(1.0)
+        return waves.control.limit
+
+    assert [reached(), reached(8), reached(8, 1000), reached(1000, most=400), reached(most=50)] == [
+        256,
+        256,
+        1000,
+        400,
+        50,
+    ]
+
+
+def test_the_limit_falls_at_once_when_nobody_wants_so_many_any_more():
+    waves = Waves(Concurrency())
+    waves.control.wanted([1000])
+    for _ in range(8):
+        waves.wave(1.0)
+    waves.control.wanted([8])
+    assert waves.control.limit == 256
 
 
 def test_more_faults_than_a_quarter_freeze_growth():

@@ -845,3 +845,29 @@ def test_there_is_nothing_to_spare_while_somebody_waits_or_little_is_left():
         return granted
 
     assert run_in_fake_time(main()) == [True, False, False, True, False]
+
+
+def test_a_call_that_wants_more_in_flight_than_usual_gets_them_while_it_runs():
+    async def main() -> tuple[int, int, int]:
+        gate = Gate(now)
+        usual, greedy = joined(gate, Flow(256)), Flow(1000)
+        await warm(gate, usual)
+        await asyncio.gather(*(visit(gate, usual, at=now(), stay=1.0) for _ in range(2000)))
+        before = gate.limit
+        joined(gate, greedy)
+        await asyncio.gather(*(visit(gate, greedy, at=now(), stay=1.0) for _ in range(9000)))
+        most = gate.limit
+        gate.leave(greedy)
+        return before, most, gate.limit
+
+    assert run_in_fake_time(main()) == (256, 1000, 256)
+
+
+def test_no_more_are_in_flight_than_the_process_has_room_for():
+    async def main() -> int:
+        gate = Gate(now, connections=50)
+        flow = joined(gate)
+        await asyncio.gather(*(visit(gate, flow, at=now(), stay=1.0) for _ in range(2000)))
+        return gate.limit
+
+    assert run_in_fake_time(main()) == 50
