@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, fields
 from types import TracebackType
 from typing import Final, Literal, Self, cast, get_args
 
-from llmframe.environment import from_environment
+from llmframe.environment import PREFIX, from_environment
 from llmframe.errors import UsageError, did_you_mean
 
 CONCURRENCY_BOUND: Final = 256
@@ -152,9 +152,14 @@ def resolve_options(said: Mapping[str, object]) -> SendOptions:
     values: Mapping[str, object] = {}
     default = [layer for layer, _ in _process_default]
     said = {name: value for name, value in said.items() if value is not UNSET}
-    for layer in (from_environment(), *default, *_scopes.get()[-1:], said):
+    environment = from_environment()
+    for layer in (environment, *default, *_scopes.get()[-1:], said):
         values = _merged(values, layer)
-    return SendOptions(**values)  # pyright: ignore[reportArgumentType] - checked by `__post_init__`
+    try:
+        return SendOptions(**values)  # pyright: ignore[reportArgumentType] - checked by `__post_init__`
+    except UsageError:
+        _blame({name: value for name, value in environment.items() if values.get(name) is value})
+        raise
 
 
 class Scope:
@@ -264,6 +269,9 @@ SYNONYMS: Final[Mapping[str, str]] = {
     "retries": "max_attempts",
     "max_retries": "max_attempts",
     "api_base": "base_url",
+    "deadline": "budget",
+    "max_seconds": "budget",
+    "time_limit": "budget",
     "chunk_size": "rows",
     "chunksize": "rows",
     "batch_size": "rows",
@@ -316,6 +324,15 @@ def _merged(base: Mapping[str, object], said: Mapping[str, object]) -> Mapping[s
             **cast("Mapping[str, object]", said["params"]),
         }
     return merged
+
+
+def _blame(environment: Mapping[str, object]) -> None:
+    """Raise again what an environment variable is to blame for, under its name."""
+    for name, value in environment.items():
+        try:
+            SendOptions(**{name: value})  # pyright: ignore[reportArgumentType] - checked by `__post_init__`
+        except UsageError as error:
+            raise UsageError(f"environment variable {PREFIX}{name.upper()}: {error}") from None
 
 
 def _settled(said: Mapping[str, object]) -> Mapping[str, object]:

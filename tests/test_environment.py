@@ -90,8 +90,18 @@ def test_an_environment_variable_of_something_else_is_left_alone(variable: str, 
 
 def test_what_is_read_is_held_to_the_same_rules(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LLMFRAME_BUDGET", '{"usd": 3}')
-    with pytest.raises(UsageError, match="`budget` with the key 'usd' isn't available in this version"):
-        resolve_options({})
+    told = "environment variable LLMFRAME_BUDGET: `budget` with the key 'usd' isn't available in this version"
+    with pytest.raises(UsageError, match=told):
+        resolve_options({"priority": "low"})
+    assert resolve_options({"budget": {"seconds": 5}}).budget_seconds == 5
+
+
+def test_a_wrong_option_of_the_call_is_not_laid_at_the_environments_door(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LLMFRAME_PRIORITY", "low")
+    with pytest.raises(UsageError, match="^`priority` must be one of"):
+        resolve_options({"priority": "urgent"})
+    with pytest.raises(UsageError, match="^`timeout` must be"):
+        resolve_options({"timeout": 0})
 
 
 def test_every_option_but_the_client_can_be_said():

@@ -282,6 +282,7 @@ def test_an_unknown_argument_names_the_near_one_and_all_there_are():
         ("retries", "max_attempts"),
         ("max_retries", "max_attempts"),
         ("api_base", "base_url"),
+        ("deadline", "budget"),
     ],
 )
 def test_other_libraries_words_name_the_argument_here(said: str, meant: str):
