@@ -98,9 +98,9 @@ def test_what_is_read_is_held_to_the_same_rules(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_wrong_option_of_the_call_is_not_laid_at_the_environments_door(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setenv("LLMFRAME_PRIORITY", "low")
-    with pytest.raises(UsageError, match="^`priority` must be one of"):
+    with pytest.raises(UsageError, match=r"^`priority` must be one of"):
         resolve_options({"priority": "urgent"})
-    with pytest.raises(UsageError, match="^`timeout` must be"):
+    with pytest.raises(UsageError, match=r"^`timeout` must be"):
         resolve_options({"timeout": 0})
 
 

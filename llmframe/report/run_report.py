@@ -24,7 +24,7 @@ STATES: Final[Mapping[RunState, str]] = {
 }
 
 TELLING_WAIT: Final = 0.05
-"""Seconds of queue wait (p95) from which the table has a line for it."""
+"""Seconds of queue wait (p95), of a cooldown or of pauses from which the table tells them."""
 
 TOLD_MOVES: Final = 4
 """Moves of the limit that the table tells one by one."""
@@ -232,8 +232,12 @@ class RunReport:
             lines.append(("hedges", f"{self.hedges:,} sent, {self.hedges_won:,} won"))
         limits = [
             *([f"{self.rate_limited:,} 429s"] if self.rate_limited else []),
-            *([f"{duration(self.cooldown_seconds)} of cooldown"] if self.cooldown_seconds else []),
-            *([f"{duration(self.pause_seconds)} paused after faults alone"] if self.pause_seconds else []),
+            *([f"{duration(self.cooldown_seconds)} of cooldown"] if self.cooldown_seconds >= TELLING_WAIT else []),
+            *(
+                [f"{duration(self.pause_seconds)} paused after faults alone"]
+                if self.pause_seconds >= TELLING_WAIT
+                else []
+            ),
         ]
         if limits:
             lines.append(("limits", ", ".join(limits)))

@@ -147,6 +147,11 @@ def test_failures_are_counted_over_all_kinds():
     assert RunReport(model="m", seconds=0.0, answered=5).rows_per_second == 0.0
 
 
+def test_a_pause_that_hardly_began_isnt_told():
+    text = repr(dataclasses.replace(FULL, cooldown_seconds=0.02, pause_seconds=0.0))
+    assert "  limits    12 429s\n" in text
+
+
 @pytest.mark.parametrize(
     ("moves", "text"),
     [
