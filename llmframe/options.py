@@ -79,8 +79,8 @@ class SendOptions:
         Send a request that takes longer than 95 % of the others a second time; the first answer counts. At most 5 %
         more requests, all of them counted and paid.
     budget
-        `{"seconds": 600}`: nothing is sent later than that many seconds after the call; rows that weren't reached get
-        the error `budget`. Dollars, tokens and calls aren't available in this version.
+        `{"seconds": 600}`: nothing is sent later than that many seconds after the first request could go; rows that
+        weren't reached get the error `budget`. Dollars, tokens and calls aren't available in this version.
     cache
         `True`: answers are kept in this process; `"refresh"`: ask again and keep; `False`: keep nothing.
     output_mode

@@ -12,7 +12,7 @@ from llmframe.core.outcome import Failure
 from llmframe.core.plan import Plan
 from llmframe.engine.breaker import Breaker
 from llmframe.engine.garbage import rarely_collected
-from llmframe.engine.limits import Gate
+from llmframe.engine.gate import Gate
 from llmframe.engine.line import Flow
 from llmframe.engine.metrics import Metrics
 from llmframe.engine.progress import Progress
@@ -65,6 +65,8 @@ class Run:
         self.stopping: set[Callable[[], None]] = set()
         self._seconds: float | None = None
         self._begun: float | None = None
+        self._sending: float | None = None
+        self._deadline: asyncio.TimerHandle | None = None
         self._lanes: dict[Gate, Lane] = {}
         self._parts: dict[Plan, asyncio.Task[None]] = {}
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -131,7 +133,7 @@ class Run:
         if listener is not None:
             self._listeners.append(listener)
         ticker = asyncio.create_task(self._tick())
-        deadline = self._deadline()
+        self._set_out()
         try:
             with rarely_collected():
                 await self._end_of(task)
@@ -142,11 +144,12 @@ class Run:
         finally:
             task.cancel()
             ticker.cancel()
-            if deadline is not None:
-                deadline.cancel()
             with self._lock:
                 del self._parts[plan]
                 self._done += plan.rows_done
+            if not self._parts and self._deadline is not None:
+                self._deadline.cancel()
+                self._deadline = None
             self.ended = self.clock()
             try:
                 self._notify()
@@ -168,15 +171,19 @@ class Run:
             await asyncio.wait({task})
             raise
 
-    def _deadline(self) -> asyncio.TimerHandle | None:
+    def _set_out(self) -> None:
         if self._begun is None:
             self._begun = self.clock()
             self.metrics.begun(self._begun)
-        if self._seconds is None:
-            return None
-        left = self._begun + self._seconds - self.clock()
-        spent = Failure("budget", f"not answered within the {self._seconds:g} s of the run's budget")
-        return asyncio.get_running_loop().call_later(max(0.0, left), self.halt, spent)
+
+    def send(self) -> None:
+        """A part is ready to send: a budget of seconds runs from the first one, not from when SDKs begin to load."""
+        if self._sending is None:
+            self._sending = self.clock()
+        if self._seconds is not None and self._deadline is None:
+            left = self._sending + self._seconds - self.clock()
+            spent = Failure("budget", f"not answered within the {self._seconds:g} s of the run's budget")
+            self._deadline = asyncio.get_running_loop().call_later(max(0.0, left), self.halt, spent)
 
     def _state(self) -> RunState:
         if self._parts:

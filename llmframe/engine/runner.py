@@ -90,6 +90,7 @@ class Runner:
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan."""
         self._queue = WorkQueue(self._jobs(), clock=self._shared.clock)
+        self._run.send()
         self._sender.join()
         self._run.stopping.add(self._hurry)
         try:

@@ -13,7 +13,7 @@ from llmframe.core.outcome import Failure, Usage
 from llmframe.core.plan import Planned
 from llmframe.core.reply import Reading, Reply
 from llmframe.core.template import Message
-from llmframe.engine.limits import ClosedError, Gate
+from llmframe.engine.gate import ClosedError, Gate
 from llmframe.engine.line import Ticket
 from llmframe.engine.run import Run
 from llmframe.engine.tokens import Cost
@@ -167,14 +167,14 @@ class Sender:
         raise error
 
     def _cost(self, job: Job) -> Cost:
-        return self._gate.cost(self._characters + job.characters, self._max_tokens)
+        return self._gate.limits.cost(self._characters + job.characters, self._max_tokens)
 
     def _came(self, job: Job, ticket: Ticket, reply: Reply, begun: float) -> None:
         now, usage = self._clock(), reply.usage
         known = usage.input_tokens is not None and usage.output_tokens is not None
         tokens = (usage.input_tokens or 0) + (usage.output_tokens or 0) if known else None
         self._run.metrics.ended(now, seconds=now - begun, tokens=tokens)
-        self._gate.estimate.learn(self._characters + job.characters, usage)
+        self._gate.limits.learn_size(self._characters + job.characters, reply)
         self._alive()
         self._gate.answered(ticket, reply)
         if self._told is not None:
@@ -202,7 +202,7 @@ class Sender:
         breaker = self._lane.breaker
         since = breaker.opened_at
         if breaker.answered(limited=limited) and since is not None:
-            self._gate.restart(since=since)
+            self._gate.limits.restart(since=since)
             self._gate.go_on(self._lane.flow)
 
     def _count(self, job: Job, begun: float) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 from llmframe.core.reply import Reply
 from llmframe.engine.descriptors import connections_left
-from llmframe.engine.limits import Gate
+from llmframe.engine.gate import Gate
 
 
 class Flight:

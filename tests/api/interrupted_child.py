@@ -77,7 +77,7 @@ async def left() -> dict[str, Any]:
         "flights": len(shared._flights),
         "watched": len(interrupts._watched),
         "closing": len(answering._closing),
-        "slow": [(gate.limit, gate._pace.rate) for gate in gates if gate.limit < 8 or gate._pace.rate],
+        "slow": [(gate.limit, gate.limits.pace.rate) for gate in gates if gate.limit < 8 or gate.limits.pace.rate],
     }
     return {name: value for name, value in found.items() if value}
 

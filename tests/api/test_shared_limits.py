@@ -15,7 +15,7 @@ import pytest
 
 from llmframe.api import keeping
 from llmframe.engine import bridge, sharing
-from llmframe.engine.limits import Gate
+from llmframe.engine.gate import Gate
 from llmframe.engine.pace import BURST_SECONDS
 from llmframe.testing import Provider
 
@@ -127,7 +127,7 @@ def test_a_rate_is_gone_with_the_call_that_stated_it(provider: Provider, pool: T
             await task
         assert [await asyncio.to_thread(each.result, SECONDS) for each in others] == [20, 20]
         await asyncio.to_thread(wait_for, lambda: is_at_rest(gate))
-        assert gate._pace.rate is None
+        assert gate.limits.pace.rate is None
 
     asyncio.run(main())
 

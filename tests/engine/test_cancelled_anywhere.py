@@ -14,7 +14,7 @@ import pytest
 from llmframe.clients.base import Dialect, Message, RequestError
 from llmframe.core.outcome import Answer
 from llmframe.core.reply import Reply
-from llmframe.engine.limits import Gate
+from llmframe.engine.gate import Gate
 from llmframe.engine.sharing import Shared
 from llmframe.stores.base import MemoryStore
 from tests.engine.doubles import (

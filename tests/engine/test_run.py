@@ -8,7 +8,7 @@ import threading
 import pytest
 
 from llmframe.core.outcome import Failure
-from llmframe.engine.limits import Gate
+from llmframe.engine.gate import Gate
 from llmframe.engine.progress import Progress
 from llmframe.engine.run import CANCELLED, TICK_SECONDS
 from llmframe.options import SendOptions
@@ -206,3 +206,27 @@ def test_a_listener_that_raises_leaves_no_part_running():
         return run.active, run.report().state
 
     assert run_in_fake_time(main()) == (False, "done")
+
+
+def test_a_budget_of_seconds_runs_from_when_the_first_part_is_ready_to_send():
+    """SDKs load for 5 s, and then there are 10 s; a second part that is ready later has what is left of them."""
+
+    async def main() -> tuple[float, Failure | None]:
+        run = new_run()
+        run.lane(Gate(run.clock), SendOptions(budget={"seconds": 10}))
+        stopped: list[float] = []
+        run.stopping.add(lambda: stopped.append(now()))
+
+        async def part(ready: float) -> None:
+            await asyncio.sleep(ready)
+            run.send()
+            await asyncio.sleep(30)
+
+        plans = [plan_of([], identity="x"), plan_of([], identity="y")]
+        works = [lambda ready=ready: asyncio.create_task(part(ready)) for ready in (5.0, 9.0)]
+        await asyncio.gather(*(run.execute(plan, work) for plan, work in zip(plans, works, strict=True)))
+        return stopped[0], run.stop
+
+    stopped, stop = run_in_fake_time(main())
+    assert stopped == pytest.approx(15.0)
+    assert str(stop) == "budget: not answered within the 10 s of the run's budget"

@@ -10,7 +10,7 @@ import pytest
 from llmframe.clients.base import RequestError
 from llmframe.core.outcome import Failure, Usage
 from llmframe.core.reply import Reply
-from llmframe.engine.limits import Gate
+from llmframe.engine.gate import Gate
 from llmframe.engine.sharing import Shared
 from llmframe.testing import run_in_fake_time
 from tests.engine.doubles import (
@@ -79,7 +79,7 @@ def test_estimates_are_learnt_from_what_replies_cost():
         shape = len(LABEL.canonical)
         client = Client(lambda sent, before: say("pos", usage=Usage(2 * (len(sent.prompt) + shape), 7, 0)))
         await part_of(["x" * 1000 + str(n) for n in range(40)], client, shared=shared).work()
-        cost = gate_of(shared, client).cost(10_000, None)
+        cost = gate_of(shared, client).limits.cost(10_000, None)
         return cost.input, cost.output
 
     given, output = run_in_fake_time(main())
