@@ -82,7 +82,7 @@ class LearntRate:
         `ceiling` is the rate that the server says it allows, if it does, `least` one that it has been seen to keep up.
         """
         taken, seconds = self._taken(number)
-        if not taken:
+        if taken <= 0:
             return
         met = max(taken / seconds, least)
         self._is_sure = seconds >= SURE_SECONDS

@@ -121,6 +121,17 @@ def test_a_rate_that_has_grown_far_is_no_limit_any_more():
     assert max(value for value in rates if value is not None) <= FORGOTTEN * 10.1
 
 
+def test_one_request_refused_twice_teaches_no_rate():
+    rate = LearntRate()
+    rate.sent(0.0)
+    for _ in range(2):
+        rate.refused(1)
+    rate.sent(0.0)
+    rate.refused(2)
+    rate.limited(0.0, number=2, ceiling=None)
+    assert rate.rate is None
+
+
 @given(st.lists(st.tuples(st.floats(0, 2), st.sampled_from(["send", "answer", "limit"])), max_size=120))
 def test_whatever_comes_the_rate_is_positive_and_a_429_never_raises_it(events: list[tuple[float, str]]):
     rate, now, count = LearntRate(), 0.0, 0
