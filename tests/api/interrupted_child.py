@@ -21,7 +21,7 @@ OPTIONS: dict[str, Any] = {"schema": bool, "model": "m", "api_key": "k"}
 
 
 def errors(parts: list[Any]) -> list[str | None]:
-    return [error for part in parts for error in (part["error"].to_list())]
+    return [error if isinstance(error, str) else None for part in parts for error in part["error"].to_list()]
 
 
 def pandas(name: str) -> list[Any]:
