@@ -86,7 +86,8 @@ class Hedge:
             _, waiting = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
             replies = [task.result() for task in tasks if _answered(task)]
             if replies:
-                self._metrics.hedges_won += not _answered(tasks[0])
+                if not _answered(tasks[0]):
+                    self._metrics.hedge_won()
                 return next((reply for reply in replies if job.read and reply is job.read[0]), replies[0])
         return tasks[0].result()
 
