@@ -114,31 +114,33 @@ class Desk:
             return refused
         call = read_call(request, number=number, ignores=self._policy.ignores)
         if self._outage is not None:
-            return self._under(call, self._outage)
+            return respond(call, self._counted(self._outage))
         charge = call.charge
         limited, headers = self._limits.admit(exchange, tokens=charge, now=self._tally.arrivals[-1])
         if limited is not None:
             self._tally.limited()
             return limited
         self._tally.charged(charge)
-        answer = self._policy.refusal(request) or self._under(call, self._step(call))
+        answer = self._policy.refusal(request) or respond(call, self._step(call))
         if headers:
             answer.headers.update(headers)
         return answer
 
-    def _under(self, call: Call, step: steps.Step | None) -> Response:
-        if step is not None:
-            self._tally.faults[step] += 1
-        return respond(call, step)
-
     def _step(self, call: Call) -> steps.Step | None:
         step = self.script.take(call.prompt) or self._faults.draw(call.seed)
-        if step is not None or self._answer is None:
-            return step
-        given = self._answer(call.prompt, call.request)
-        if given is None or isinstance(given, steps.Step):
-            return given
+        if step is not None:
+            return self._counted(step)
+        given = None if self._answer is None else self._answer(call.prompt, call.request)
+        if given is None:
+            return None
+        if isinstance(given, steps.Step):
+            return self._counted(given)
+        # an answer, no fault: counted as one, every value would be kept, and compared with all others
         return steps.Text(given) if isinstance(given, str) else steps.Object(given)
+
+    def _counted(self, step: steps.Step) -> steps.Step:
+        self._tally.faults[step] += 1
+        return step
 
     def _answered(self, exchange: Exchange, answer: Response) -> None:
         self._limits.leave(exchange)

@@ -73,7 +73,10 @@ class Record:
 
     @property
     def faults(self) -> Counter[Step]:
-        """How often each step was given: `provider.faults[Status(500)]`; what the limits refuse has none."""
+        """How often each step was given: `provider.faults[Status(500)]`.
+
+        A plain value of `answer` is no step, and what the limits refuse has none.
+        """
         return Counter(self._tally.faults)
 
     @property

@@ -74,3 +74,11 @@ def test_scripted_steps_go_first_and_every_step_is_counted(make_provider, http_k
     assert provider.faults == {Text("scripted"): 1, Status(503): 1, Status(500): 2}
     provider.reset()
     assert provider.faults == {}
+
+
+def test_what_answer_returns_is_counted_as_a_step_only_when_it_is_one(make_provider, http_kit):
+    given = {"a": "plain text", "b": {"label": "pos"}, "c": Status(500)}
+    provider = make_provider(answer=lambda prompt, request: given.get(prompt))
+    for prompt in ("a", "b", "c", "d"):
+        http_kit.ask(provider, prompt)
+    assert provider.faults == {Status(500): 1}
