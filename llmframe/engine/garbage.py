@@ -12,8 +12,8 @@ from typing import Final
 ALLOCATIONS: Final = 50_000
 """Containers made and not freed, from which the youngest generation is collected while a run goes on.
 
-Python's own 700 has every few requests looked through and soon all that was ever imported, over and over: a third of a
-run's CPU. What a request makes is freed by its reference counts; 50,000 containers are some 10 MB at most."""
+Python's own 700 has every few requests looked through and soon all that was ever imported, over and over: about a
+quarter of a run's CPU. What a request makes is freed by its reference counts; 50,000 containers are 10 MB at most."""
 
 _lock = threading.Lock()
 _runs = 0
