@@ -54,8 +54,12 @@ def _flag(text: str) -> bool:
     return {"true": True, "1": True, "false": False, "0": False}[text.lower()]
 
 
-def _flag_or_refresh(text: str) -> object:
-    return "refresh" if text.lower() == "refresh" else _flag(text)
+def _cache(text: str) -> object:
+    """A flag, `refresh`, or a path."""
+    lower = text.lower()
+    if lower == "refresh":
+        return "refresh"
+    return _flag(lower) if lower in {"true", "1", "false", "0"} else text
 
 
 def _mapping(text: str) -> object:
@@ -79,7 +83,7 @@ READERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
     "reask": (int, "1"),
     "hedge": (_flag, "true"),
     "budget": (_mapping, '{"seconds": 600}'),
-    "cache": (_flag_or_refresh, "false"),
+    "cache": (_cache, "/data/answers.sqlite"),
     "output_mode": (str, "json"),
 }
 """How the text of `LLMFRAME_<NAME>` is read, and an example of it; a `client` can't be said there."""

@@ -3,6 +3,7 @@
 LlmframeError
     UsageError (also a ValueError)       change your code; raised before anything is sent
         MissingExtraError (an ImportError too)
+    StoreError                           a store or an output that can't be used; what was paid for is kept elsewhere
     RowError                             `on_error="raise"`: a row failed; `.frame` holds what is there
 LlmframeWarning (a UserWarning)          counts of failed rows, once a run
 
@@ -47,6 +48,10 @@ ErrorKind = Literal[
 ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 """Every word that may stand before the colon in the error column."""
 
+StoreTrouble = Literal["damaged", "foreign", "newer", "locked", "network", "readonly", "full", "io"]
+"""Why a store can't be used: damaged content, somebody else's file, written by a newer version, locked by another
+program, on a network drive, not writable, no room left, anything else of the operating system's."""
+
 Place = tuple[str, int]
 """A file and a line in it."""
 
@@ -62,6 +67,14 @@ class LlmframeError(Exception):
 
 class UsageError(LlmframeError, ValueError):
     """The call can't work as written; nothing was sent."""
+
+
+class StoreError(LlmframeError):
+    """A store of answers can't be used; `reason` says why in one word, the message how to go on."""
+
+    def __init__(self, message: str, *, reason: StoreTrouble) -> None:
+        super().__init__(message)
+        self.reason: StoreTrouble = reason
 
 
 class MissingExtraError(UsageError, ImportError):

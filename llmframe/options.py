@@ -11,12 +11,13 @@ from __future__ import annotations
 import contextvars
 import enum
 import math
+import os
 import threading
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import TracebackType
-from typing import Final, Literal, Self, cast, get_args
+from typing import Any, Final, Literal, Protocol, Self, cast, get_args, runtime_checkable
 
 from llmframe.environment import PREFIX, from_environment
 from llmframe.errors import UsageError, did_you_mean
@@ -24,9 +25,23 @@ from llmframe.errors import UsageError, did_you_mean
 CONCURRENCY_BOUND: Final = 256
 """Most requests in flight of one call, when nothing is said; how many there are is found while it runs."""
 
+
+@runtime_checkable
+class KeepsAnswers(Protocol):
+    """A store of the user's own, as `llmframe.stores.base.Store` describes it."""
+
+    def get_many(self, keys: Any) -> Any:
+        """Entries by key."""
+        ...
+
+    def put_many(self, entries: Any) -> None:
+        """Keep entries."""
+        ...
+
+
 Priority = Literal["high", "normal", "low"]
 OutputMode = Literal["auto", "json_schema", "tools", "json"]
-CacheOption = bool | Literal["refresh"]
+CacheOption = bool | str | os.PathLike[str] | KeepsAnswers
 
 
 class Unset(enum.Enum):
@@ -82,7 +97,10 @@ class SendOptions:
         `{"seconds": 600}`: nothing is sent later than that many seconds after the first request could go; rows that
         weren't reached get the error `budget`. Dollars, tokens and calls aren't available in this version.
     cache
-        `True`: answers are kept in this process; `"refresh"`: ask again and keep; `False`: keep nothing.
+        Where answers are looked up and kept. `True`: a file in the user's cache folder; a path: that file; a store of
+        your own (`llmframe.stores.base.Store`); `"refresh"`: ask again and keep in the user's cache folder; `False`:
+        nothing is kept after the run. Replies of a `llmframe.testing.Provider` stay in the process unless a path or a
+        store is given.
     output_mode
         `"json_schema"`, `"tools"`, `"json"`, or `"auto"`, which steps down once when the server refuses.
     """
@@ -124,11 +142,7 @@ class SendOptions:
             raise UsageError(f"`hedge` must be True or False, got {self.hedge!r}")
         if self.budget is not None:
             _seconds_alone(self.budget)
-        if not isinstance(self.cache, bool) and self.cache != "refresh":
-            raise UsageError(
-                f"`cache` must be True, False or 'refresh', got {self.cache!r}: "
-                "a store on disk isn't available in this version, answers are kept in the process"
-            )
+        _cache(self.cache)
         _one_of("output_mode", self.output_mode, get_args(OutputMode))
 
     @property
@@ -357,6 +371,17 @@ def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
         raise UsageError(
             f"`{name}` must be one of {', '.join(map(repr, known))}, got {value!r}{did_you_mean(str(value), known)}"
         )
+
+
+def _cache(value: object) -> None:
+    fine = isinstance(value, (bool, os.PathLike, KeepsAnswers)) and not isinstance(value, type)
+    if isinstance(value, str) and value.strip():
+        if value != "refresh" and not set(value) & set("./\\") and (near := did_you_mean(value, ("refresh",))):
+            raise UsageError(f"`cache` must be True, False, 'refresh', a path or a store, got {value!r}{near}")
+        return
+    if fine:
+        return
+    raise UsageError(f"`cache` must be True, False, 'refresh', a path or a store, got {value!r}")
 
 
 def _seconds_alone(budget: object) -> None:

@@ -33,6 +33,7 @@ def test_an_empty_environment_says_nothing():
         ("cache", "false", False),
         ("cache", "1", True),
         ("cache", "refresh", "refresh"),
+        ("cache", "/data/answers.sqlite", "/data/answers.sqlite"),
         ("output_mode", "json", "json"),
     ],
 )
@@ -48,7 +49,6 @@ def test_the_environment_is_read_as_its_options(name: str, text: str, value: obj
         ("params", "{", '{"temperature": 0}'),
         ("params", "null", '{"temperature": 0}'),
         ("params", "[1]", '{"temperature": 0}'),
-        ("cache", "folder", "false"),
         ("hedge", "refresh", "true"),
         ("budget", "3", '{"seconds": 600}'),
         ("budget", "5 dollars", '{"seconds": 600}'),

@@ -210,8 +210,10 @@ def test_a_refused_value_changes_nothing():
         ("budget", {1: 9}, "`budget` with the key 1 isn't available in this version; say budget="),
         ("budget", {"seconds": 0}, "`budget['seconds']` must be a number above 0, got 0"),
         ("budget", {"seconds": True}, "`budget['seconds']` must be a number above 0, got True"),
-        ("cache", "folder", "`cache` must be True, False or 'refresh', got 'folder'"),
-        ("cache", None, "`cache` must be True, False or 'refresh', got None"),
+        ("cache", "refrech", "`cache` must be True, False, 'refresh', a path or a store, got 'refrech'; did you mean"),
+        ("cache", " ", "`cache` must be True, False, 'refresh', a path or a store, got ' '"),
+        ("cache", None, "`cache` must be True, False, 'refresh', a path or a store, got None"),
+        ("cache", dict, "`cache` must be True, False, 'refresh', a path or a store, got <class 'dict'>"),
         ("output_mode", "tool", "`output_mode` must be one of 'auto', 'json_schema', 'tools', 'json', got 'tool'"),
     ],
 )

@@ -20,6 +20,15 @@ def canonical_json(value: object) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=True, default=str)
 
 
+@dataclass(frozen=True, slots=True)
+class Components:
+    """Digests of what all requests of a map share (16 hex digits each): they tell later what has changed."""
+
+    model: str
+    params: str
+    schema: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
     """What all requests of a map share, as far as it decides the answer.
@@ -43,13 +52,13 @@ class Question:
     output_mode: str
     sample: int = 0
 
-    def parts(self) -> dict[str, str]:
-        """Hex digests of the components, so that a rerun can say what changed."""
-        return {
-            "model": _digest(canonical_json([self.identity, self.model])),
-            "params": _digest(canonical_json(self._params())),
-            "schema": _digest(canonical_json([self.schema, self.output_mode])),
-        }
+    def components(self) -> Components:
+        """Digests of the components, so that a rerun can say what changed."""
+        return Components(
+            model=_digest(canonical_json([self.identity, self.model])),
+            params=_digest(canonical_json([self._params(), self.sample])),
+            schema=_digest(canonical_json([self.schema, self.output_mode])),
+        )
 
     def fingerprints(self) -> Fingerprints:
         """The key maker for this question's messages."""
@@ -98,5 +107,10 @@ class Fingerprints:
         return follower
 
 
+def text_digest(messages: object) -> bytes:
+    """8 bytes that stand for the messages alone, whatever model, params and schema they are sent with."""
+    return hashlib.blake2b(canonical_json(messages).encode(), digest_size=8).digest()
+
+
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
+    return hashlib.sha256(text.encode()).hexdigest()[:16]

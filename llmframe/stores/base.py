@@ -7,9 +7,10 @@ import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol, runtime_checkable
 
 from llmframe.core.outcome import Usage
+from llmframe.core.request import Components
 
 MEMORY_LIMIT_BYTES = 256 * 2**20
 """How much reply text the process keeps before the answers unused for longest go."""
@@ -20,23 +21,70 @@ _ENTRY_BYTES = 400
 
 @dataclass(frozen=True, slots=True)
 class Stored:
-    """A kept reply: the text that was valid when it came, and what it took. Never a prompt, never a key."""
+    """A kept reply: the text that was valid when it came, and what it took. Never a prompt, never a key.
+
+    Parameters
+    ----------
+    created
+        When it was kept, in seconds since 1970.
+    components, prompt_digest
+        Digests of what was asked, by which a store on disk can tell later what has changed.
+    """
 
     text: str
     usage: Usage = Usage()
     model: str | None = None
     finish_reason: str | None = None
+    created: float = 0.0
+    components: Components | None = None
+    prompt_digest: bytes | None = None
 
 
+Change = Literal["text", "model", "params", "schema"]
+"""Why a store has no answer to a request: its text is new, or the text is known and this has changed."""
+
+
+@runtime_checkable
 class Store(Protocol):
-    """Where valid replies are kept by fingerprint; errors never are."""
+    """Where valid replies are kept by fingerprint; errors never are.
+
+    Both methods may be called from several threads.
+    """
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Stored]:
         """The entries that are there, by key."""
         ...
 
     def put_many(self, entries: Iterable[tuple[bytes, Stored]]) -> None:
-        """Keep `entries`, each in the place of an older one."""
+        """Keep `entries`, each in the place of an older one; they are safe when this returns."""
+        ...
+
+
+@runtime_checkable
+class SharedStore(Store, Protocol):
+    """A store on disk that several processes fill at once; its methods may block, and raise `StoreError`.
+
+    A claim says "I am asking this", so that two processes don't both pay. It is advice: answers are right without it.
+    """
+
+    def claim(self, keys: Sequence[bytes]) -> set[bytes]:
+        """Claim for this process those of `keys` that no other living one has; returns the others'."""
+        ...
+
+    def release(self, keys: Iterable[bytes]) -> None:
+        """Give up claims of this process; other keys are left alone. `put_many` releases what it keeps."""
+        ...
+
+    def beat(self) -> None:
+        """Tell the others that this process lives; to be called every few seconds while it has claims."""
+        ...
+
+    def changes(self, digests: Sequence[bytes], components: Components) -> list[Change]:
+        """Of requests without an answer, by their texts' digests: what has changed since one that has an answer.
+
+        Of several answers to a text the one that shares most with `components` counts; where several things have
+        changed, `schema` is named before `model`, and that before `params`.
+        """
         ...
 
 

@@ -11,7 +11,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmframe.core.request import KEY_VERSION, TRANSPORT_PARAMS, Question, canonical_json
+from llmframe.core.request import (
+    KEY_VERSION,
+    TRANSPORT_PARAMS,
+    Components,
+    Question,
+    canonical_json,
+    text_digest,
+)
 
 QUESTION = Question(
     identity="https://api.openai.com/v1",
@@ -57,11 +64,9 @@ def test_the_key_is_frozen():
     """
     assert KEY_VERSION == 1
     assert key_of() == "ab09906080d8f601afc77deb5b9613940ae75808468e137f2ec759a6ca28982f"
-    assert QUESTION.parts() == {
-        "model": "68645149bf9fa3be485cfa813e2734b18dc61327aa05d1aafadfbd5d5f352170",
-        "params": "160affd87ef7600b9af25bd367055c21a3c62f3ffd84abb41506af4f4d187d24",
-        "schema": "d9437832403e12b4f20a76b547792c9c3353b97b1a3fbc4790a75802847bc52c",
-    }
+    assert QUESTION.components() == Components(
+        model="68645149bf9fa3be", params="bd1285fea720cd7a", schema="d9437832403e12b4"
+    )
 
 
 @given(
@@ -100,7 +105,7 @@ def test_the_order_of_params_does_not_count(params: dict[str, Any], random: Any)
 def test_how_a_request_travels_is_no_part_of_the_question(name: str):
     travelling = dataclasses.replace(QUESTION, params={**QUESTION.params, name: {"x-trace": "7"}})
     assert key_of(travelling) == key_of()
-    assert travelling.parts() == QUESTION.parts()
+    assert travelling.components() == QUESTION.components()
 
 
 @pytest.mark.parametrize(
@@ -108,6 +113,7 @@ def test_how_a_request_travels_is_no_part_of_the_question(name: str):
     [
         ({"identity": "http://127.0.0.1:8000/v1"}, "model"),
         ({"model": "gpt-4o"}, "model"),
+        ({"sample": 1}, "params"),
         ({"params": {"temperature": 0}}, "params"),
         ({"params": {"temperature": 0, "seed": 8}}, "params"),
         ({"params": {"temperature": 0, "seed": 7, "max_tokens": 5}}, "params"),
@@ -118,8 +124,14 @@ def test_how_a_request_travels_is_no_part_of_the_question(name: str):
 def test_every_component_changes_the_key_and_its_own_part_alone(changed: dict[str, Any], part: str):
     other = dataclasses.replace(QUESTION, **changed)
     assert key_of(other) != key_of()
-    before, after = QUESTION.parts(), other.parts()
+    before, after = dataclasses.asdict(QUESTION.components()), dataclasses.asdict(other.components())
     assert {name for name in before if before[name] != after[name]} == {part}
+
+
+def test_the_digest_of_a_text_depends_on_the_messages_alone():
+    assert text_digest(MESSAGES).hex() == "57770673a3962cdf"
+    assert text_digest([dict(reversed(message.items())) for message in MESSAGES]) == text_digest(MESSAGES)
+    assert text_digest(MESSAGES[:1]) != text_digest(MESSAGES)
 
 
 def test_another_sample_and_other_messages_are_other_questions():
