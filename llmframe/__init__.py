@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from llmframe import errors, options
 from llmframe.accessor import register
+from llmframe.budget import Budget
 from llmframe.errors import (
     LlmframeError,
     LlmframeWarning,
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 __all__ = [
+    "Budget",
     "LlmframeError",
     "LlmframeWarning",
     "MissingExtraError",

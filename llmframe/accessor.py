@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, Literal, cast
 
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.frames.hook import on_import
-from llmframe.options import UNSET, CacheOption, OutputMode, Priority, Unset
+from llmframe.options import UNSET, BudgetOption, CacheOption, OutputMode, Prices, Priority, Unset
 
 if TYPE_CHECKING:
     from typing import Unpack
@@ -69,7 +69,8 @@ class Verbs:
         max_attempts: int | Unset = UNSET,
         reask: int | Unset = UNSET,
         hedge: bool | Unset = UNSET,
-        budget: Mapping[str, float] | Unset | None = UNSET,
+        budget: BudgetOption | Unset | None = UNSET,
+        prices: Prices | Unset = UNSET,
         cache: CacheOption | Unset = UNSET,
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
@@ -108,6 +109,7 @@ class Verbs:
             reask=reask,
             hedge=hedge,
             budget=budget,
+            prices=prices,
             cache=cache,
             output_mode=output_mode,
             **unknown,
@@ -147,7 +149,8 @@ class Verbs:
         max_attempts: int | Unset = UNSET,
         reask: int | Unset = UNSET,
         hedge: bool | Unset = UNSET,
-        budget: Mapping[str, float] | Unset | None = UNSET,
+        budget: BudgetOption | Unset | None = UNSET,
+        prices: Prices | Unset = UNSET,
         cache: CacheOption | Unset = UNSET,
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
@@ -186,6 +189,7 @@ class Verbs:
             reask=reask,
             hedge=hedge,
             budget=budget,
+            prices=prices,
             cache=cache,
             output_mode=output_mode,
             **unknown,
@@ -247,7 +251,8 @@ class Verbs:
         max_attempts: int | Unset = UNSET,
         reask: int | Unset = UNSET,
         hedge: bool | Unset = UNSET,
-        budget: Mapping[str, float] | Unset | None = UNSET,
+        budget: BudgetOption | Unset | None = UNSET,
+        prices: Prices | Unset = UNSET,
         cache: CacheOption | Unset = UNSET,
         output_mode: OutputMode | Unset = UNSET,
         **unknown: object,
@@ -286,6 +291,7 @@ class Verbs:
             reask=reask,
             hedge=hedge,
             budget=budget,
+            prices=prices,
             cache=cache,
             output_mode=output_mode,
             **unknown,

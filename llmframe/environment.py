@@ -69,6 +69,14 @@ def _mapping(text: str) -> object:
     return cast("object", read)
 
 
+def _budget(text: str) -> object:
+    """Dollars, or limits by name."""
+    read: object = json.loads(text)
+    if isinstance(read, bool) or not isinstance(read, (int, float, dict)):
+        raise TypeError
+    return cast("object", read)
+
+
 READERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
     "model": (str, "openai/gpt-4o-mini"),
     "base_url": (str, "http://localhost:8000/v1"),
@@ -82,7 +90,8 @@ READERS: Final[Mapping[str, tuple[Callable[[str], object], str]]] = {
     "max_attempts": (int, "5"),
     "reask": (int, "1"),
     "hedge": (_flag, "true"),
-    "budget": (_mapping, '{"seconds": 600}'),
+    "budget": (_budget, '{"usd": 1, "seconds": 600}'),
+    "prices": (_mapping, '{"my-model": {"input": 0.15, "output": 0.6}}'),
     "cache": (_cache, "/data/answers.sqlite"),
     "output_mode": (str, "json"),
 }

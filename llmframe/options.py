@@ -1,47 +1,54 @@
 """Sending options: how requests leave the process, with one rule for who decides.
 
 The call decides over `with use(...)`, that over `use(...)`, that over the environment (`LLMFRAME_MODEL`,
-`LLMFRAME_REQUESTS_PER_MINUTE`, …), that over the built-in default. `params` are merged key by key along the
-same order; a `client` sets aside the `base_url` and `api_key` of whoever is farther, a `base_url` their `client`. An
-option that isn't said is `UNSET`, because `None` says something: no limit.
+`LLMFRAME_REQUESTS_PER_MINUTE`, …), that over the built-in default. `params` and `prices` are merged key by key along
+the same order; a `client` sets aside the `base_url` and `api_key` of whoever is farther, a `base_url` their `client`.
+An option that isn't said is `UNSET`, because `None` says something: no limit.
 """
 
 from __future__ import annotations
 
 import contextvars
 import enum
-import math
-import os
 import threading
 import weakref
 from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from types import TracebackType
-from typing import Any, Final, Literal, Protocol, Self, cast, get_args, runtime_checkable
+from typing import Final, Self, cast, get_args
 
+from llmframe import values as check
+from llmframe.budget import BudgetOption, budget_of
 from llmframe.environment import PREFIX, from_environment
-from llmframe.errors import UsageError, did_you_mean
+from llmframe.errors import UsageError
+from llmframe.values import CacheOption, KeepsAnswers, OutputMode, Prices, Priority
+from llmframe.words import PROVIDER_WORDS, SYNONYMS, refuse_unknown
+
+__all__ = [
+    "CONCURRENCY_BOUND",
+    "PROVIDER_WORDS",
+    "SENDING_OPTIONS",
+    "SYNONYMS",
+    "UNSET",
+    "BudgetOption",
+    "CacheOption",
+    "KeepsAnswers",
+    "OutputMode",
+    "Prices",
+    "Priority",
+    "Scope",
+    "SendOptions",
+    "Unset",
+    "refuse_unknown",
+    "resolve_options",
+    "use",
+]
 
 CONCURRENCY_BOUND: Final = 256
 """Most requests in flight of one call, when nothing is said; how many there are is found while it runs."""
 
-
-@runtime_checkable
-class KeepsAnswers(Protocol):
-    """A store of the user's own, as `llmframe.stores.base.Store` describes it."""
-
-    def get_many(self, keys: Any) -> Any:
-        """Entries by key."""
-        ...
-
-    def put_many(self, entries: Any) -> None:
-        """Keep entries."""
-        ...
-
-
-Priority = Literal["high", "normal", "low"]
-OutputMode = Literal["auto", "json_schema", "tools", "json"]
-CacheOption = bool | str | os.PathLike[str] | KeepsAnswers
+MERGED: Final = ("params", "prices")
+"""Options of which every call says a part."""
 
 
 class Unset(enum.Enum):
@@ -94,8 +101,14 @@ class SendOptions:
         Send a request that takes longer than 95 % of the others a second time; the first answer counts. At most 5 %
         more requests, all of them counted and paid.
     budget
-        `{"seconds": 600}`: nothing is sent later than that many seconds after the first request could go; rows that
-        weren't reached get the error `budget`. Dollars, tokens and calls aren't available in this version.
+        What the call may spend: dollars (`1.0`), or any of `{"usd": 1, "tokens": 2_000_000, "calls": 1_000, "seconds":
+        600}`, or a `llmframe.Budget` that several calls share. What a request is expected to take is set aside before
+        it goes, and settled by what the provider counted; nothing goes that would take more than is left. Rows that
+        weren't reached get the error `budget`. Dollars need a known price.
+    prices
+        Dollars per million tokens, by `"provider/model"` or `"model"`: `{"my-model": {"input": 0.15, "output": 0.6,
+        "cached": 0.075}}`. Without `cached`, input from the provider's cache costs as any. They decide over the tables
+        of genai-prices, and are merged model by model like `params`.
     cache
         Where answers are looked up and kept. `True`: a file in the user's cache folder; a path: that file; a store of
         your own (`llmframe.stores.base.Store`); `"refresh"`: ask again and keep in the user's cache folder; `False`:
@@ -118,37 +131,29 @@ class SendOptions:
     max_attempts: int = 5
     reask: int = 1
     hedge: bool = False
-    budget: Mapping[str, float] | None = None
+    budget: BudgetOption | None = None
+    prices: Prices = field(default_factory=dict[str, Mapping[str, float]])
     cache: CacheOption = True
     output_mode: OutputMode = "auto"
 
     def __post_init__(self) -> None:
         """Refuse values that can't work, before anything is sent."""
         for name in ("model", "base_url", "api_key"):
-            value = getattr(self, name)
-            if value is not None and not isinstance(value, str):
-                raise UsageError(f"`{name}` must be text, got {type(value).__name__}")
-        if not isinstance(self.params, Mapping):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
-            raise UsageError(f"`params` must be a dict such as {{'temperature': 0}}, got {type(self.params).__name__}")
-        _whole("max_concurrency", self.max_concurrency, least=1)
-        _whole("max_attempts", self.max_attempts, least=1)
-        _whole("reask", self.reask, least=0)
-        _positive("timeout", self.timeout)
+            check.text(name, getattr(self, name))
+        check.mapping("params", self.params, example="{'temperature': 0}")
+        check.whole("max_concurrency", self.max_concurrency, least=1)
+        check.whole("max_attempts", self.max_attempts, least=1)
+        check.whole("reask", self.reask, least=0)
+        check.positive("timeout", self.timeout)
         for name in ("requests_per_minute", "tokens_per_minute"):
             if getattr(self, name) is not None:
-                _positive(name, getattr(self, name))
-        _one_of("priority", self.priority, get_args(Priority))
-        if not isinstance(self.hedge, bool):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
-            raise UsageError(f"`hedge` must be True or False, got {self.hedge!r}")
-        if self.budget is not None:
-            _seconds_alone(self.budget)
-        _cache(self.cache)
-        _one_of("output_mode", self.output_mode, get_args(OutputMode))
-
-    @property
-    def budget_seconds(self) -> float | None:
-        """Seconds that the run may send for; `None` without a limit."""
-        return None if self.budget is None else self.budget["seconds"]
+                check.positive(name, getattr(self, name))
+        check.one_of("priority", self.priority, get_args(Priority))
+        check.truth("hedge", self.hedge)
+        budget_of(self.budget)
+        check.prices(self.prices)
+        check.cache(self.cache)
+        check.one_of("output_mode", self.output_mode, get_args(OutputMode))
 
 
 SENDING_OPTIONS: Final = tuple(f.name for f in fields(SendOptions))
@@ -217,19 +222,20 @@ def use(  # noqa: PLR0913 - the sending options, written out
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
     hedge: bool | Unset = UNSET,
-    budget: Mapping[str, float] | Unset | None = UNSET,
+    budget: BudgetOption | Unset | None = UNSET,
+    prices: Prices | Unset = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,
 ) -> Scope:
     """Set sending options for the process, or under `with` for a block.
 
-    Every call adds to what was said before; `params` are merged key by key.
+    Every call adds to what was said before; `params` and `prices` are merged key by key.
 
     Parameters
     ----------
     model, base_url, api_key, client, params, max_concurrency, requests_per_minute, tokens_per_minute, \
-priority, timeout, max_attempts, reask, hedge, budget, cache, output_mode
+priority, timeout, max_attempts, reask, hedge, budget, prices, cache, output_mode
         As in `llmframe.options.SendOptions`.
     **unknown
         Refused, with the nearest name.
@@ -257,51 +263,6 @@ priority, timeout, max_attempts, reask, hedge, budget, cache, output_mode
     scope = Scope(said)
     _set_default(scope, said)
     return scope
-
-
-PROVIDER_WORDS: Final = frozenset(
-    "temperature max_tokens max_completion_tokens top_p top_k seed stop presence_penalty frequency_penalty "
-    "logit_bias logprobs top_logprobs reasoning_effort service_tier user metadata store verbosity extra_body "
-    "stream extra_headers min_p repetition_penalty safety_settings thinking".split()
-)
-"""Words that belong into `params`; used for the error that says so."""
-
-SYNONYMS: Final[Mapping[str, str]] = {
-    "prompt": "prompt_template",
-    "template": "prompt_template",
-    "response_model": "schema",
-    "output_schema": "schema",
-    "model_class": "schema",
-    "name": "into",
-    "column": "into",
-    "output_column": "into",
-    "max_workers": "max_concurrency",
-    "workers": "max_concurrency",
-    "concurrency": "max_concurrency",
-    "rpm": "requests_per_minute",
-    "tpm": "tokens_per_minute",
-    "retries": "max_attempts",
-    "max_retries": "max_attempts",
-    "api_base": "base_url",
-    "deadline": "budget",
-    "max_seconds": "budget",
-    "time_limit": "budget",
-    "chunk_size": "rows",
-    "chunksize": "rows",
-    "batch_size": "rows",
-}
-"""What other libraries call an argument, with its name here."""
-
-
-def refuse_unknown(unknown: Mapping[str, object], known: tuple[str, ...], *, verb: str) -> None:
-    """Raise `UsageError` for an argument that `verb` doesn't have; a provider's word is sent to `params`."""
-    for name, value in unknown.items():
-        if name in PROVIDER_WORDS:
-            shown = repr(value) if isinstance(value, (int, float, bool, str)) else "..."
-            raise UsageError(f'`{name}` is a word of the provider: give it as params={{"{name}": {shown}}}')
-        meant = SYNONYMS.get(name)
-        near = f"; did you mean {meant!r}?" if meant in known else did_you_mean(name, known)
-        raise UsageError(f"`{verb}` has no argument {name!r}{near or ';'} arguments: {', '.join(known)}")
 
 
 _Layer = tuple[Mapping[str, object], "weakref.ref[Scope]"]
@@ -332,11 +293,10 @@ def _take_back(said: Mapping[str, object]) -> None:
 
 def _merged(base: Mapping[str, object], said: Mapping[str, object]) -> Mapping[str, object]:
     merged = {**_settled(base), **_settled(said)}
-    if isinstance(base.get("params"), Mapping) and isinstance(said.get("params"), Mapping):
-        merged["params"] = {
-            **cast("Mapping[str, object]", base["params"]),
-            **cast("Mapping[str, object]", said["params"]),
-        }
+    for name in MERGED:
+        below, above = base.get(name), said.get(name)
+        if isinstance(below, Mapping) and isinstance(above, Mapping):
+            merged[name] = {**cast("Mapping[str, object]", below), **cast("Mapping[str, object]", above)}
     return merged
 
 
@@ -354,48 +314,3 @@ def _settled(said: Mapping[str, object]) -> Mapping[str, object]:
     if said.get("client") is not None:
         return {"base_url": None, "api_key": None, **said}
     return {"client": None, **said} if said.get("base_url") is not None else said
-
-
-def _whole(name: str, value: object, *, least: int) -> None:
-    if isinstance(value, bool) or not isinstance(value, int) or value < least:
-        raise UsageError(f"`{name}` must be a whole number of at least {least}, got {value!r}")
-
-
-def _positive(name: str, value: object) -> None:
-    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or value <= 0:
-        raise UsageError(f"`{name}` must be a number above 0, got {value!r}")
-
-
-def _one_of(name: str, value: object, known: tuple[str, ...]) -> None:
-    if value not in known:
-        raise UsageError(
-            f"`{name}` must be one of {', '.join(map(repr, known))}, got {value!r}{did_you_mean(str(value), known)}"
-        )
-
-
-def _cache(value: object) -> None:
-    fine = isinstance(value, (bool, os.PathLike, KeepsAnswers)) and not isinstance(value, type)
-    if isinstance(value, str) and value.strip():
-        if value != "refresh" and not set(value) & set("./\\") and (near := did_you_mean(value, ("refresh",))):
-            raise UsageError(f"`cache` must be True, False, 'refresh', a path or a store, got {value!r}{near}")
-        return
-    if fine:
-        return
-    raise UsageError(f"`cache` must be True, False, 'refresh', a path or a store, got {value!r}")
-
-
-def _seconds_alone(budget: object) -> None:
-    form = 'say budget={"seconds": 600}'
-    if not isinstance(budget, Mapping):
-        raise UsageError(
-            f"`budget` must be a mapping with the key 'seconds', got {budget!r}: {form}; dollars, tokens and calls "
-            "aren't available in this version (`.llm.plan(...)` tells them before a run)"
-        )
-    said = cast("Mapping[object, object]", budget)
-    for key in said:
-        if key != "seconds":
-            near = did_you_mean(str(key), ("seconds",)) if isinstance(key, str) else ""
-            raise UsageError(f"`budget` with the key {key!r} isn't available in this version{near or ';'} {form}")
-    if "seconds" not in said:
-        raise UsageError(f"`budget` is empty: {form}")
-    _positive("budget['seconds']", said["seconds"])

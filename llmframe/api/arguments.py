@@ -11,8 +11,10 @@ from llmframe.engine.progress import ProgressOption
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.options import (
     SENDING_OPTIONS,
+    BudgetOption,
     CacheOption,
     OutputMode,
+    Prices,
     Priority,
     SendOptions,
     Unset,
@@ -58,7 +60,8 @@ class MapOptions(TypedDict, total=False):
     max_attempts: int | Unset
     reask: int | Unset
     hedge: bool | Unset
-    budget: Mapping[str, float] | Unset | None
+    budget: BudgetOption | Unset | None
+    prices: Prices | Unset
     cache: CacheOption | Unset
     output_mode: OutputMode | Unset
 

@@ -161,8 +161,14 @@ def without_rows(arguments: Arguments) -> list[object]:
 
 def begin_run(prepared: Prepared) -> Run:
     """A run over the rows of a frame, beginning now."""
-    client = prepared.client
-    return new_run(model=client.model, provider=client.provider, rows=len(prepared.frame))
+    client, sending = prepared.client, prepared.asking.arguments.sending
+    return new_run(
+        model=client.model,
+        provider=client.provider,
+        rows=len(prepared.frame),
+        budget=sending.budget,
+        prices=sending.prices,
+    )
 
 
 def _part(native: object, arguments: Arguments, *, verb: str) -> Part:

@@ -57,8 +57,10 @@ class LazyRun:
         return self._layout.columns(part.plan, part.outcomes, missing=run.missing)
 
     def _begin(self) -> None:
-        client = self._ask.client()
-        self._run = new_run(model=client.model, provider=client.provider, rows=None)
+        client, sending = self._ask.client(), self._ask.arguments.sending
+        self._run = new_run(
+            model=client.model, provider=client.provider, rows=None, budget=sending.budget, prices=sending.prices
+        )
         show, self._close = listener(self._ask.arguments.progress)
         self._show = None if show is None else _one_at_a_time(show)
         self._warned = False

@@ -9,6 +9,9 @@ from llmframe.api.arguments import Arguments
 from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of
 from llmframe.api.prepared import Prepared, asking, prepare
+from llmframe.api.runs import price_of
+from llmframe.budget import budget_of
+from llmframe.clients.base import Client
 from llmframe.core.outcome import Answer, Usage
 from llmframe.core.plan import NOT_ASKED
 from llmframe.core.prices import Price
@@ -48,7 +51,7 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
     wire = cast("Mapping[str, object]", schema.wire)
     into = int((characters + to_send * len(canonical_json(wire))) / CHARACTERS_PER_TOKEN)
     out = to_send * _output_tokens(prepared)
-    price = Price(prepared.client.provider, prepared.client.model)
+    budget, price = _money(prepared.client, arguments)
     nulls = sum(failure.kind == "null" for failure in plan.failures.values())
     problems: dict[str, str] = {}
     for failure in plan.failures.values():
@@ -69,6 +72,7 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
         prompts=tuple(prompts),
         schema=wire,
         problems=tuple(problems.values()),
+        budget=budget,
     )
 
 
@@ -80,6 +84,7 @@ def _without_rows(arguments: Arguments) -> PlanReport:
     """A list without rows has no columns that a template could be held against; the rest is checked, as in `map`."""
     ask = asking(arguments)
     client = ask.client(sends=False)
+    budget, price = _money(client, arguments)
     return PlanReport(
         model=client.model,
         rows=0,
@@ -91,10 +96,18 @@ def _without_rows(arguments: Arguments) -> PlanReport:
         input_tokens=0,
         output_tokens=0,
         characters_per_token=CHARACTERS_PER_TOKEN,
-        usd=Price(client.provider, client.model).usd(Usage(0, 0, 0)),
+        usd=price.usd(Usage(0, 0, 0)),
         prompts=(),
         schema=cast("Mapping[str, object]", ask.schema.wire),
+        budget=budget,
     )
+
+
+def _money(client: Client, arguments: Arguments) -> tuple[Mapping[str, float], Price]:
+    """The limits of the budget that was said, or what is left of a shared one, and the model's price."""
+    budget, sending = budget_of(arguments.sending.budget), arguments.sending
+    price = price_of(client.provider, client.model, prices=sending.prices, budget=budget)
+    return {} if budget is None else {**budget.limits, **budget.left}, price
 
 
 def _output_tokens(prepared: Prepared) -> int:

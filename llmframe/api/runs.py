@@ -8,10 +8,12 @@ import warnings
 import weakref
 from typing import Final
 
+from llmframe.budget import Budget, BudgetOption, budget_of
 from llmframe.core.prices import Price
 from llmframe.engine.metrics import Metrics
 from llmframe.engine.run import Run
 from llmframe.errors import LlmframeWarning, Place, UsageError, callers_place
+from llmframe.options import Prices
 from llmframe.report import RunReport, failure_counts
 
 STALE_SECONDS: Final = 1.0
@@ -23,13 +25,46 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 _last: Run | None = None
 
 
-def new_run(*, model: str, provider: str | None, rows: int | None) -> Run:
-    """A run that begins now; `last_run()` tells of it from here on."""
+def new_run(
+    *,
+    model: str,
+    provider: str | None,
+    rows: int | None,
+    budget: BudgetOption | None = None,
+    prices: Prices | None = None,
+) -> Run:
+    """A run that begins now; `last_run()` tells of it from here on.
+
+    Raises
+    ------
+    UsageError
+        If dollars are limited, and the model has no known price.
+    """
     global _last  # noqa: PLW0603 - the last run is the process's own
-    run = Run(Metrics(model=model, price=Price(provider, model)), clock=time.monotonic, rows=rows)
+    spending = budget_of(budget)
+    price = price_of(provider, model, prices=prices, budget=spending)
+    run = Run(Metrics(model=model, price=price), clock=time.monotonic, rows=rows, budget=spending)
     _running.add(run)
     _last = run
     return run
+
+
+def price_of(provider: str | None, model: str, *, prices: Prices | None, budget: Budget | None) -> Price:
+    """What a model's tokens cost.
+
+    Raises
+    ------
+    UsageError
+        If `budget` limits dollars, and no price is known.
+    """
+    price = Price(provider, model, prices)
+    if budget is not None and budget.usd is not None and not price.known:
+        raise UsageError(
+            f"a budget of dollars needs the price of {model!r}, which isn't known; give it in dollars per million "
+            f'tokens, `prices={{"{model}": {{"input": 0.15, "output": 0.6}}}}`, or limit something else: '
+            '`budget={"calls": 1_000}` or `{"tokens": 2_000_000}`'
+        )
+    return price
 
 
 def runs_now(run: Run) -> None:

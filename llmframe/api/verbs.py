@@ -14,7 +14,7 @@ from llmframe.api.streaming import run_astream, run_stream
 from llmframe.core.template import OnNull
 from llmframe.engine.progress import ProgressOption
 from llmframe.errors import UsageError
-from llmframe.options import UNSET, CacheOption, OutputMode, Priority, Unset
+from llmframe.options import UNSET, BudgetOption, CacheOption, OutputMode, Prices, Priority, Unset
 from llmframe.report import PlanReport
 
 if TYPE_CHECKING:
@@ -57,7 +57,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
     hedge: bool | Unset = UNSET,
-    budget: Mapping[str, float] | Unset | None = UNSET,
+    budget: BudgetOption | Unset | None = UNSET,
+    prices: Prices | Unset = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,
@@ -138,7 +139,10 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
         Send a request that takes longer than 95 % of the others a second time; the first answer counts. At most 5 %
         more requests, all counted and paid.
     budget
-        `{"seconds": 600}`: the time that the call may send for; rows that it didn't reach get the error `budget`.
+        What the call may spend: dollars (`1.0`), any of `{"usd": 1, "tokens": 2_000_000, "calls": 1_000, "seconds":
+        600}`, or a `llmframe.Budget` shared by calls; rows that it didn't reach get the error `budget`.
+    prices
+        Your own, in dollars per million tokens: `{"my-model": {"input": 0.15, "output": 0.6, "cached": 0.075}}`.
     cache
         `True`: answers are kept in the process; `"refresh"`: ask again; `False`: keep nothing.
     output_mode
@@ -209,7 +213,8 @@ async def amap(  # noqa: PLR0913 - as `map`
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
     hedge: bool | Unset = UNSET,
-    budget: Mapping[str, float] | Unset | None = UNSET,
+    budget: BudgetOption | Unset | None = UNSET,
+    prices: Prices | Unset = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,
@@ -260,7 +265,8 @@ def plan(  # noqa: PLR0913 - as `map`
     max_attempts: int | Unset = UNSET,
     reask: int | Unset = UNSET,
     hedge: bool | Unset = UNSET,
-    budget: Mapping[str, float] | Unset | None = UNSET,
+    budget: BudgetOption | Unset | None = UNSET,
+    prices: Prices | Unset = UNSET,
     cache: CacheOption | Unset = UNSET,
     output_mode: OutputMode | Unset = UNSET,
     **unknown: object,

@@ -17,7 +17,7 @@ from typing import Any, cast
 from llmframe.clients import rate_headers
 from llmframe.clients.base import RequestError
 from llmframe.clients.endpoints import is_loopback
-from llmframe.clients.refusals import FOREIGN_LOOP, MODEL_NOT_FOUND
+from llmframe.clients.refusals import FOREIGN_LOOP, MODEL_NOT_FOUND, NOT_REACHED
 from llmframe.clients.retry_after import retry_after
 from llmframe.errors import ErrorKind
 
@@ -106,6 +106,9 @@ _BY_NAME: dict[str, ErrorKind] = {
     "AnthropicError": "internal",
 }
 
+# Exceptions of the time before a connection stands, by any name in their class tree.
+_CONNECTING = frozenset({"ConnectionRefusedError", "gaierror", "ConnectError", "ClientConnectorError"})
+
 # Keys as providers write them; their own messages quote them ("Incorrect API key provided: …").
 _KEY_SHAPE = re.compile(r"\b(?:sk|rk|gsk|xai|pplx|AIza)[-_]?[\w\-*]{8,}")
 
@@ -180,7 +183,8 @@ def from_exception(error: BaseException, *, secrets: Iterable[str] = (), where: 
         return RequestError("encoding", "UnicodeEncodeError: text that UTF-8 can't hold")
     kind = _by_name(error)
     told = _described(chain) + (f" at {where}" if where else "")
-    return RequestError(kind, told + _remedy(chain, where))
+    code = NOT_REACHED if kind == "connection" and _never_connected(chain) else None
+    return RequestError(kind, told + _remedy(chain, where), code=code)
 
 
 def failure_inside(body: dict[str, Any]) -> dict[str, Any] | None:
@@ -247,6 +251,11 @@ def _remedy(chain: Sequence[BaseException], where: str | None) -> str:
     if where and is_loopback(where) and any(isinstance(link, ConnectionRefusedError) for link in chain):
         return "; is the server running?"
     return ""
+
+
+def _never_connected(chain: Sequence[BaseException]) -> bool:
+    """Whether it failed before a request could go out."""
+    return any(kind.__name__ in _CONNECTING for link in chain for kind in type(link).__mro__)
 
 
 def _is_tls(error: OSError) -> bool:

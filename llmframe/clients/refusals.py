@@ -10,10 +10,17 @@ from llmframe.errors import ErrorKind
 FOREIGN_LOOP = "foreign_loop"
 """Code of the connection error of a transport that belongs to another event loop."""
 
+NOT_REACHED = "not_reached"
+"""Code of a connection error before anything was sent: the host is unknown, or nobody listens there."""
+
 MODEL_NOT_FOUND = frozenset({"model_not_found", "deploymentnotfound", "deployment_not_found"})
 
 _TRANSIENT: frozenset[ErrorKind] = frozenset({"timeout", "connection", "rate_limit", "server"})
 _FATAL: frozenset[ErrorKind] = frozenset({"auth", "quota", "not_found"})
+_UNCHARGED: frozenset[ErrorKind] = frozenset(
+    {"rate_limit", "auth", "quota", "not_found", "bad_request", "context_length", "encoding"}
+)
+_REFUSED_FROM = 400
 _REFUSED = frozenset(
     {
         "unsupported_parameter",
@@ -37,6 +44,17 @@ def transient(error: RequestError) -> bool:
     A used-up quota has a kind of its own and isn't transient, though providers send it as 429.
     """
     return error.kind in _TRANSIENT and error.code != FOREIGN_LOOP
+
+
+def costs_nothing(error: RequestError) -> bool:
+    """Whether the provider surely charges nothing: it refused, failed before an answer, or was never reached.
+
+    A time-out, an answer that broke off or can't be read, and a lost connection may all have been worked on.
+    """
+    if error.kind in ("timeout", "cancelled"):
+        return False
+    refused = error.status is not None and error.status >= _REFUSED_FROM
+    return refused or error.kind in _UNCHARGED or error.code in (NOT_REACHED, FOREIGN_LOOP)
 
 
 def dooms_run(error: RequestError) -> bool:

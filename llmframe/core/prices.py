@@ -1,7 +1,8 @@
-"""The price of usage, by the tables of genai-prices."""
+"""The price of usage, by the user's own table or by those of genai-prices."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from functools import lru_cache
 
@@ -22,21 +23,26 @@ class Price:
         As in `provider/model`; `None` leaves it to the model's name.
     model
         The model's name as it is sent.
+    table
+        Dollars per million tokens of the user's own, by `"provider/model"` or `"model"`: it decides over the tables of
+        genai-prices.
     """
 
     __slots__ = ("_model", "_rates", "known", "provider")
 
-    def __init__(self, provider: str | None, model: str) -> None:
+    def __init__(
+        self, provider: str | None, model: str, table: Mapping[str, Mapping[str, float]] | None = None
+    ) -> None:
         self.provider, self._model = provider, model
-        self._rates = _rates(provider, model)
-        self.known: bool = provider == EMBEDDED or self._rates is not None
+        own = _own(provider, model, table or {})
+        free = (0.0, 0.0, 0.0) if provider == EMBEDDED else None
+        self._rates = own or free or _rates(provider, model)
+        self.known: bool = self._rates is not None
 
     def usd(self, usage: Usage) -> float | None:
         """Dollars for `usage`; the cached part of the input at its own rate."""
         if usage.input_tokens is None or usage.output_tokens is None:
             return None
-        if self.provider == EMBEDDED:
-            return 0.0
         if self._rates is None:
             return None
         if not self._rates:
@@ -45,6 +51,17 @@ class Price:
         into, out, cached = self._rates
         hits = usage.cached_tokens or 0
         return ((usage.input_tokens - hits) * into + usage.output_tokens * out + hits * cached) / 1e6
+
+
+def _own(
+    provider: str | None, model: str, table: Mapping[str, Mapping[str, float]]
+) -> tuple[float, float, float] | None:
+    """The rates of `table` for a model; where its provider isn't known, whoever the table says it is."""
+    names = [f"{provider}/{model}", model]
+    if provider is None:
+        names += [name for name in table if name.endswith(f"/{model}")]
+    rates = next((table[name] for name in names if name in table), None)
+    return None if rates is None else (rates["input"], rates["output"], rates.get("cached", rates["input"]))
 
 
 @lru_cache(maxsize=256)

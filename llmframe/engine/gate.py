@@ -10,6 +10,7 @@ from llmframe.clients.base import RequestError
 from llmframe.core.reply import Reply
 from llmframe.engine.limits import Limits
 from llmframe.engine.line import UNBOUNDED, Flow, Line, Ticket
+from llmframe.engine.spending import Claim
 from llmframe.engine.tokens import Cost
 
 TOO_SOON: Final = 1e-4
@@ -24,8 +25,9 @@ class Gate:
     """What all calls of the process to the same endpoint, key and model pass through.
 
     The request whose turn it is goes when nothing cools down, a place is free (the adaptive limit, the ramp after a
-    cooldown, the call's own bound, the process's `connections`), its tokens are there, and the pace lets it. Nobody
-    overtakes it meanwhile but a call whose turn comes first by weight.
+    cooldown, the call's own bound, the process's `connections`), its tokens and its run's money are there, and the pace
+    lets it. Nobody overtakes it meanwhile but a call whose turn comes first by weight, or, while its run waits for
+    money, any other.
 
     Attributes
     ----------
@@ -66,8 +68,8 @@ class Gate:
         """Requests that may be in flight now."""
         return self.limits.in_flight
 
-    async def enter(self, flow: Flow, cost: Cost) -> Ticket:
-        """Wait for a turn.
+    async def enter(self, flow: Flow, cost: Cost, claim: Claim | None = None) -> Ticket:
+        """Wait for a turn, and for what `claim` wants of a budget.
 
         Raises
         ------
@@ -75,7 +77,7 @@ class Gate:
             If the flow was closed meanwhile.
         """
         now, pace = self._clock(), self.limits.pace
-        ticket = Ticket(flow, cost, now)
+        ticket = Ticket(flow, cost, now, claim=claim)
         if not self._line and self._may_go(ticket, now) and pace.free:
             await pace.turn()  # it's free: nobody comes in between
             self._line.served(flow)
@@ -95,10 +97,10 @@ class Gate:
             raise
         raise ClosedError
 
-    async def spare(self, flow: Flow, cost: Cost) -> Ticket | None:
+    async def spare(self, flow: Flow, cost: Cost, claim: Claim | None = None) -> Ticket | None:
         """A turn at once for a request that nobody would miss; `None` unless a third of everything is free."""
         now, pace = self._clock(), self.limits.pace
-        ticket = Ticket(flow, cost, now)
+        ticket = Ticket(flow, cost, now, claim=claim)
         if self._line or not self.limits.roomy(ticket, self.in_flight, now):
             return None
         if not self._may_go(ticket, now) or not pace.free:
@@ -110,6 +112,8 @@ class Gate:
     def unsent(self, ticket: Ticket) -> None:
         """The request wasn't sent after all. Nothing happens to one that has ended."""
         self.limits.unsent(ticket)
+        if ticket.claim is not None:
+            ticket.claim.unsent()
         self._end(ticket)
 
     def answered(self, ticket: Ticket, reply: Reply) -> None:
@@ -117,6 +121,8 @@ class Gate:
         try:
             self.limits.answered(ticket, reply, in_flight=self.in_flight)
         finally:
+            if ticket.claim is not None:
+                ticket.claim.answered(reply.usage)
             self._end(ticket)
 
     def faulted(self, ticket: Ticket, error: RequestError) -> None:
@@ -124,11 +130,15 @@ class Gate:
         try:
             self.limits.faulted(ticket, error)
         finally:
+            if ticket.claim is not None:
+                ticket.claim.faulted(error)
             self._end(ticket)
 
     def cancelled(self, ticket: Ticket) -> None:
         """The request was given up on its way; what it took nobody knows."""
         self.limits.cancelled(ticket)
+        if ticket.claim is not None:
+            ticket.claim.cancelled()
         self._end(ticket)
 
     def hold(self, flow: Flow, until: float) -> None:
@@ -149,13 +159,21 @@ class Gate:
                 ticket.turn.set_result(False)
         self._wake()
 
+    def look(self) -> None:
+        """Something else that a request waited for may be there now: money."""
+        self._wake()
+
     def _may_go(self, ticket: Ticket, now: float) -> bool:
+        if ticket.claim is not None and not ticket.claim.affords():
+            return False
         return ticket.flow.free(now) and self.in_flight < self.limit and self.limits.wait(ticket, now) <= 0
 
     def _grant(self, ticket: Ticket, now: float) -> None:
         self.in_flight += 1
         ticket.flow.in_flight += 1
         ticket.probe = ticket.flow.probing
+        if ticket.claim is not None:
+            ticket.claim.sent()
         self.limits.sent(ticket, now, in_flight=self.in_flight)
 
     def _end(self, ticket: Ticket) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Final
 
+from llmframe.engine.spending import Claim
 from llmframe.engine.tokens import Cost, Reservation
 from llmframe.options import Priority
 
@@ -35,6 +36,8 @@ class Ticket:
         Requests in flight when it was sent, itself included.
     probe
         Whether it was sent to see if a provider is back that seemed dead.
+    claim
+        What it takes from its run's budget; `None` without one.
     """
 
     flow: Flow
@@ -48,6 +51,11 @@ class Ticket:
     probe: bool = False
     ended: bool = False
     reservation: Reservation | None = None
+    claim: Claim | None = None
+
+    def may_spend(self) -> bool:
+        """Whether its run's budget lets it go as the next one."""
+        return self.claim is None or self.claim.admits()
 
 
 @dataclass(slots=True, eq=False)
@@ -115,10 +123,10 @@ class Line:
         flow.waiting.append(ticket)
 
     def head(self, now: float) -> Ticket | None:
-        """The one whose turn it is, of those whose flow may have another in flight."""
+        """The one whose turn it is, of those whose flow may have another in flight, and pay for it."""
         best: Flow | None = None
         for flow in self._flows:
-            if (best is None or flow.due < best.due) and flow.free(now):
+            if (best is None or flow.due < best.due) and flow.free(now) and flow.waiting[0].may_spend():
                 best = flow
         return None if best is None else best.waiting[0]
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 
+from llmframe.budget import Budget
 from llmframe.core.histogram import Histogram
 from llmframe.core.outcome import Failure, Outcome, Usage
 from llmframe.core.outlook import Left, Outlook
@@ -24,10 +25,16 @@ class Metrics:
 
     Attributes
     ----------
+    budget
+        What the run may spend, perhaps with others; `None` without a limit.
     expected_rows
         Rows of the whole run; `None` in a lazy query. Without it nothing is projected.
     in_flight, in_flight_peak
         Requests being answered now, and the most there ever were.
+    changes
+        Distinct requests by why they were asked, where the store can tell; `"kept"` are those that weren't.
+    store_trouble
+        Why answers couldn't be kept on disk.
     """
 
     def __init__(self, *, model: str, price: Price) -> None:
@@ -41,11 +48,14 @@ class Metrics:
         self.cached_live = self.failed_live = 0
         self.rows = self.answered = self.not_asked = self.cached = self.shared = 0
         self.failed: Counter[str] = Counter()
+        self.changes: Counter[str] = Counter()
+        self.store_trouble: str | None = None
         self.retries_by_kind: Counter[str] = Counter()
         self.rate_limited = self.hedges = self.hedges_won = 0
         self.cooldown_seconds = self.pause_seconds = 0.0
         self._cooled_until = self._paused_until = 0.0
         self.in_flight = self.in_flight_peak = 0
+        self.budget: Budget | None = None
         self.expected_rows: int | None = None
         self.outlook = Outlook()
         self._timeline: Timeline | None = None
@@ -135,6 +145,10 @@ class Metrics:
         """So many rows more were drawn, with so many distinct requests of so many characters in all."""
         self.outlook.planned(requests, characters, rows=rows)
 
+    def missing(self, change: str, requests: int) -> None:
+        """So many distinct requests have no answer because of this change."""
+        self.changes[change] += requests
+
     def settled(self, characters: int) -> None:
         """A distinct request of so many characters that was asked for has its outcome."""
         self.outlook.settled(characters)
@@ -206,6 +220,8 @@ class Metrics:
             cached_tokens=self.usage.cached_tokens or 0,
             unknown_usage=self.unknown_usage,
             usd=self.usd if self.price.known else None,
+            budget=self.budget.limits if self.budget else {},
+            budget_spent=self.budget.spent if self.budget else {},
             seconds=seconds,
             p50=p50,
             p95=p95,

@@ -25,6 +25,8 @@ class Progress:
         Requests being answered now.
     usd
         Dollars so far, `None` when the model has no known price.
+    spent_usd, budget_usd
+        Dollars spent of the run's budget, perhaps by other runs too, and its limit; `None` without one.
     rate
         Answered requests a second, of the last 30 s.
     eta_seconds
@@ -37,6 +39,8 @@ class Progress:
     failed: int
     in_flight: int
     usd: float | None
+    spent_usd: float | None = None
+    budget_usd: float | None = None
     # time alone changes these two: no news
     rate: float = field(default=0.0, compare=False)
     eta_seconds: float | None = field(default=None, compare=False)
@@ -63,7 +67,9 @@ class Bar:
         self._bar.update(progress.done - self._bar.n)
         notes = {"cached": progress.cached, "failed": progress.failed, "in flight": progress.in_flight}
         shown: dict[str, object] = {name: count for name, count in notes.items() if count}
-        if progress.usd:
+        if progress.budget_usd:
+            shown["$"] = f"{progress.spent_usd or 0.0:.2f}/{progress.budget_usd:.2f}"
+        elif progress.usd:
             shown["$"] = f"{progress.usd:.4f}"
         self._bar.set_postfix(shown, refresh=progress.in_flight == 0)
 

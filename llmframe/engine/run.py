@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
 
+from llmframe.budget import Budget
 from llmframe.core.outcome import Failure
 from llmframe.core.plan import Plan
 from llmframe.engine.breaker import Breaker
@@ -16,6 +18,7 @@ from llmframe.engine.gate import Gate
 from llmframe.engine.line import Flow
 from llmframe.engine.metrics import Metrics
 from llmframe.engine.progress import Progress
+from llmframe.engine.spending import Purse
 from llmframe.options import SendOptions
 from llmframe.report import RunReport, RunState
 
@@ -27,10 +30,11 @@ CANCELLED: Final = Failure("cancelled", "the run was interrupted before this row
 
 @dataclass(frozen=True, slots=True)
 class Lane:
-    """A run's way through one gate: its line there, and what it has seen of outages."""
+    """A run's way through one gate: its line there, what it has seen of outages, and its money."""
 
     flow: Flow
     breaker: Breaker
+    purse: Purse | None
 
 
 class Run:
@@ -44,28 +48,33 @@ class Run:
         Seconds, monotonic.
     rows
         Rows that are expected; `None` for a lazy query.
+    budget
+        What it may spend, perhaps with other runs; `None` without a limit.
 
     Attributes
     ----------
+    began
+        When it began, in seconds since 1970.
     held
         Whether somebody holds the run open between its parts.
     stopping
         Called when the run stops, on the loop: whoever waits for something needn't any more.
     """
 
-    def __init__(self, metrics: Metrics, *, clock: Callable[[], float], rows: int | None) -> None:
+    def __init__(
+        self, metrics: Metrics, *, clock: Callable[[], float], rows: int | None, budget: Budget | None = None
+    ) -> None:
         self.metrics, self.rows, self.clock = metrics, rows, clock
+        self.budget = metrics.budget = budget
         metrics.expected_rows = rows
-        self.started = clock()
+        self.started, self.began = clock(), time.time()
         self.ended: float | None = None
         self.stop: Failure | None = None
         self.interrupted = False
         self.frame: object = None
         self.held = False
         self.stopping: set[Callable[[], None]] = set()
-        self._seconds: float | None = None
         self._begun: float | None = None
-        self._sending: float | None = None
         self._deadline: asyncio.TimerHandle | None = None
         self._lanes: dict[Gate, Lane] = {}
         self._parts: dict[Plan, asyncio.Task[None]] = {}
@@ -93,7 +102,6 @@ class Run:
 
     def lane(self, gate: Gate, options: SendOptions) -> Lane:
         """The run's way through `gate`, one for all its parts: polars starts several at a time."""
-        self._seconds = options.budget_seconds
         if gate not in self._lanes:
             flow = Flow(
                 options.max_concurrency,
@@ -103,7 +111,10 @@ class Run:
                 moved=self.metrics.limit_moved,
                 cooled=self.metrics.cooled,
             )
-            self._lanes[gate] = Lane(flow, Breaker())
+            purse = None
+            if self.budget is not None:
+                purse = Purse(self.budget, self.metrics.price, look=gate.look, halt=self.halt)
+            self._lanes[gate] = Lane(flow, Breaker(), purse)
         return self._lanes[gate]
 
     @property
@@ -178,12 +189,14 @@ class Run:
 
     def send(self) -> None:
         """A part is ready to send: a budget of seconds runs from the first one, not from when SDKs begin to load."""
-        if self._sending is None:
-            self._sending = self.clock()
-        if self._seconds is not None and self._deadline is None:
-            left = self._sending + self._seconds - self.clock()
-            spent = Failure("budget", f"not answered within the {self._seconds:g} s of the run's budget")
-            self._deadline = asyncio.get_running_loop().call_later(max(0.0, left), self.halt, spent)
+        left = None if self.budget is None else self.budget.seconds_left(self.clock())
+        if self.budget is None or left is None or self._deadline is not None:
+            return
+        spent = Failure("budget", f"not answered within the {self.budget.seconds:g} s of the run's budget")
+        if left > 0:
+            self._deadline = asyncio.get_running_loop().call_later(left, self.halt, spent)
+        else:
+            self.halt(spent)
 
     def _state(self) -> RunState:
         if self._parts:
@@ -202,6 +215,8 @@ class Run:
             failed=metrics.failed_live,
             in_flight=metrics.in_flight,
             usd=metrics.usd if metrics.price.known else None,
+            spent_usd=self.budget.spent.get("usd") if self.budget else None,
+            budget_usd=self.budget.usd if self.budget else None,
             rate=metrics.requests_per_second(now),
             eta_seconds=metrics.eta_seconds(now),
         )

@@ -16,6 +16,7 @@ from llmframe.core.template import Message
 from llmframe.engine.gate import ClosedError, Gate
 from llmframe.engine.line import Ticket
 from llmframe.engine.run import Run
+from llmframe.engine.spending import Claim
 from llmframe.engine.tokens import Cost
 from llmframe.options import SendOptions
 
@@ -28,6 +29,8 @@ class Job:
     `fault` is the kind that the next one is a retry after.
     `blameless` tells that the last failure says nothing about the row, and `answers_before` how many others the run had
     been answered when it first failed.
+    `others_puts` is how many answers other runs had kept when the store was looked at, `elsewhere` tells that another
+    process has claimed it, and `looks` how often that one's answer was looked for.
     """
 
     planned: Planned
@@ -49,6 +52,10 @@ class Job:
     booked: bool = False
     joined: bool = False
     read: tuple[Reply, Reading] | None = None
+    digest: bytes | None = None
+    others_puts: int = 0
+    elsewhere: bool = False
+    looks: int = 0
 
 
 class Sender:
@@ -92,6 +99,8 @@ class Sender:
     def hurry(self) -> None:
         """The run has stopped: nobody waits for a turn any more."""
         self._gate.close(self._lane.flow)
+        if self._lane.purse is not None:
+            self._lane.purse.leave()
 
     async def send(self, job: Job, dialect: Dialect) -> Reply:
         """Send `job` once, when it has a turn.
@@ -105,7 +114,9 @@ class Sender:
 
     async def spare(self, job: Job) -> Ticket | None:
         """A turn for another copy of `job`, when there is room to spare."""
-        return None if self._run.stop else await self._gate.spare(self._lane.flow, self._cost(job))
+        if self._run.stop:
+            return None
+        return await self._gate.spare(self._lane.flow, self._cost(job), self._claim(job))
 
     def unsent(self, ticket: Ticket) -> None:
         """Give back a turn that wasn't used; nothing happens when it was."""
@@ -121,7 +132,7 @@ class Sender:
         """
         if self._run.stop is None:
             try:
-                ticket = await self._gate.enter(self._lane.flow, self._cost(job))
+                ticket = await self._gate.enter(self._lane.flow, self._cost(job), self._claim(job))
             except ClosedError:
                 pass
             else:
@@ -168,6 +179,10 @@ class Sender:
 
     def _cost(self, job: Job) -> Cost:
         return self._gate.limits.cost(self._characters + job.characters, self._max_tokens)
+
+    def _claim(self, job: Job) -> Claim | None:
+        purse = self._lane.purse
+        return None if purse is None else Claim(purse, lambda: self._cost(job))
 
     def _came(self, job: Job, ticket: Ticket, reply: Reply, begun: float) -> None:
         now, usage = self._clock(), reply.usage
@@ -219,3 +234,9 @@ class Sender:
         if job.limited_at is not None:
             job.waited += begun - job.limited_at
             job.limited_at = None
+
+
+def characters(messages: list[Message]) -> int:
+    """Characters of all contents."""
+    contents = [message["content"] for message in messages]
+    return sum(len(content if isinstance(content, str) else str(content)) for content in contents)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from llmframe.budget import limit_text
 from llmframe.report.wording import dollars, html_table, text_table
 
 
@@ -22,6 +23,8 @@ class PlanReport:
         Estimates: characters divided by `characters_per_token`; the output from examples or the schema's size.
     usd
         Estimated dollars for `requests`; `None` when the model has no known price.
+    budget
+        Limits of the budget that was said, by name.
     prompts
         The first rendered prompts, as chat messages.
     schema
@@ -44,6 +47,14 @@ class PlanReport:
     prompts: tuple[list[dict[str, object]], ...] = field(repr=False)
     schema: Mapping[str, object] = field(repr=False)
     problems: tuple[str, ...] = ()
+    budget: Mapping[str, float] = field(default_factory=dict[str, float])
+
+    @property
+    def affordable(self) -> int:
+        """Of `requests`, how many the budget is about enough for; seconds aren't counted."""
+        needs = {"usd": self.usd or 0.0, "tokens": self.input_tokens + self.output_tokens, "calls": self.requests}
+        shares = [self.budget[name] / need for name, need in needs.items() if name in self.budget and need]
+        return int(self.requests * min(1.0, *shares)) if shares else self.requests
 
     def __repr__(self) -> str:
         """A small table; the prompts are in `.prompts`."""
@@ -73,4 +84,10 @@ class PlanReport:
             ("requests", f"{self.requests:,} to send, {self.cached:,} answered already"),
             ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
             ("cost", "about " + dollars(self.usd) if self.usd else dollars(self.usd)),
+            *([("budget", self._enough())] if self.budget else []),
         ]
+
+    def _enough(self) -> str:
+        limits = ", ".join(limit_text(name, limit) for name, limit in self.budget.items())
+        enough = self.affordable == self.requests
+        return f"{limits}: " + ("enough" if enough else f"enough for about {self.affordable:,} requests")

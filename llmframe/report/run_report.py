@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, Literal
 
+from llmframe.budget import limit_line, limit_text
 from llmframe.core.series import SLOW_START, LimitMove, Series
 from llmframe.report.wording import counts, dollars, duration, html_table, text_table
 
@@ -58,6 +59,9 @@ class RunReport:
         Requests whose tokens nobody told (a timed-out attempt, a server without `usage`): costs may be higher.
     usd
         Dollars; `None` when the model has no known price.
+    budget, budget_spent
+        Limits of the run's budget by name (`usd`, `tokens`, `calls`, `seconds`), and what was spent of them, with the
+        estimates of requests whose usage nobody told; of a shared budget by all its runs.
     seconds
         Wall time of the run.
     p50, p95, p99
@@ -106,6 +110,8 @@ class RunReport:
     cached_tokens: int = 0
     unknown_usage: int = 0
     usd: float | None = None
+    budget: Mapping[str, float] = field(default_factory=dict[str, float])
+    budget_spent: Mapping[str, float] = field(default_factory=dict[str, float])
     seconds: float = 0.0
     p50: float | None = None
     p95: float | None = None
@@ -129,6 +135,11 @@ class RunReport:
     def failures(self) -> int:
         """Failed rows of all kinds."""
         return sum(self.failed.values())
+
+    @property
+    def usd_per_row(self) -> float | None:
+        """Dollars over answered rows, cached and shared ones included; `None` when either is unknown or 0."""
+        return self.usd / self.answered if self.usd is not None and self.answered else None
 
     @property
     def rows_per_second(self) -> float:
@@ -159,7 +170,10 @@ class RunReport:
             "failed": dict(self.failed),
             "retries_by_kind": dict(self.retries_by_kind),
             "limits": [dataclasses.asdict(move) for move in self.limits],
+            "budget": dict(self.budget),
+            "budget_spent": dict(self.budget_spent),
             "notes": list(self.notes),
+            "usd_per_row": self.usd_per_row,
             "rows_per_second": self.rows_per_second,
             "requests_per_second": self.requests_per_second,
             "tokens_per_second": self.tokens_per_second,
@@ -254,9 +268,14 @@ class RunReport:
         if self.unknown_usage:
             tokens += f"; unknown for {self.unknown_usage:,} requests"
         cost = dollars(self.usd)
+        if self.usd and self.usd_per_row is not None and self.answered > 1:
+            cost += f", {dollars(self.usd_per_row)} an answered row"
         if self.projected_usd is not None:
             cost += f", about {dollars(self.projected_usd)} in the end"
-        return [("tokens", tokens), ("cost", cost)]
+        spent = [limit_line(name, amount, self.budget[name]) for name, amount in self.budget_spent.items()]
+        if "seconds" in self.budget:
+            spent.append(f"{limit_text('seconds', self.budget['seconds'])} to send in")
+        return [("tokens", tokens), ("cost", cost), *([("budget", ", ".join(spent))] if spent else [])]
 
     def _times(self) -> list[tuple[str, str]]:
         time = f"{duration(self.seconds)}, {self.rows_per_second:,.1f} answered rows/s"

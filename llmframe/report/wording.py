@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import html
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
 from typing import Final
+
+from llmframe.budget import money
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
@@ -13,10 +14,7 @@ HOUR: Final = 3600.0
 
 def dollars(usd: float | None) -> str:
     """`"$0.0123"`, or `"unknown"`."""
-    if usd is None:
-        return "unknown (no price for this model)"
-    short = Decimal(f"{usd:.4g}")
-    return f"${usd:,.2f}" if short >= 1 or usd == 0 else f"${short:f}"
+    return "unknown (no price for this model)" if usd is None else money(usd)
 
 
 def duration(seconds: float) -> str:

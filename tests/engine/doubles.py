@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from math import floor
 from typing import Any, Literal, Protocol, TypeVar
 
+from llmframe.budget import BudgetOption, budget_of
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
 from llmframe.core.plan import Plan
@@ -22,7 +23,7 @@ from llmframe.engine.metrics import Metrics
 from llmframe.engine.run import Run
 from llmframe.engine.runner import Runner
 from llmframe.engine.sharing import Shared
-from llmframe.options import SendOptions
+from llmframe.options import Prices, SendOptions
 from llmframe.stores.base import MemoryStore, Store
 from llmframe.testing import run_in_fake_time
 from llmframe.testing.clock import FakeTimeLoop
@@ -260,8 +261,9 @@ def plan_of(rows: Sequence[object], *, identity: str, asked: Sequence[bool] | No
     )
 
 
-def new_run(rows: int | None = None) -> Run:
-    return Run(Metrics(model="m", price=Price(None, "m")), clock=asyncio.get_running_loop().time, rows=rows)
+def new_run(rows: int | None = None, *, budget: BudgetOption | None = None, prices: Prices | None = None) -> Run:
+    metrics = Metrics(model="m", price=Price(None, "m", prices))
+    return Run(metrics, clock=asyncio.get_running_loop().time, rows=rows, budget=budget_of(budget))
 
 
 def part_of(  # noqa: PLR0913 - one argument a part that is put together
@@ -275,7 +277,8 @@ def part_of(  # noqa: PLR0913 - one argument a part that is put together
     **options: Any,
 ) -> Part:
     """A part over `rows`, to be made in the loop that works it."""
-    run = run or new_run(len(rows))
+    said = SendOptions(**options)
+    run = run or new_run(len(rows), budget=said.budget, prices=said.prices)
     plan = plan_of(rows, identity=client.identity)
     outcomes: list[Outcome | None] = []
     runner = Runner(
@@ -283,7 +286,7 @@ def part_of(  # noqa: PLR0913 - one argument a part that is put together
         plan,
         client=client,
         schema=LABEL,
-        options=SendOptions(**options),
+        options=said,
         store=MemoryStore() if store is None else store,
         shared=shared or Shared(asyncio.get_running_loop().time),
         outcomes=outcomes,

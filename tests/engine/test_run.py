@@ -212,8 +212,8 @@ def test_a_budget_of_seconds_runs_from_when_the_first_part_is_ready_to_send():
     """SDKs load for 5 s, and then there are 10 s; a second part that is ready later has what is left of them."""
 
     async def main() -> tuple[float, Failure | None]:
-        run = new_run()
-        run.lane(Gate(run.clock), SendOptions(budget={"seconds": 10}))
+        run = new_run(budget={"seconds": 10})
+        run.lane(Gate(run.clock), SendOptions())
         stopped: list[float] = []
         run.stopping.add(lambda: stopped.append(now()))
 
