@@ -56,6 +56,7 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         shared=shared_here(),
         outcomes=outcomes,
         fail_fast=said.on_error == "raise",
+        components=prepared.asking.question(client).components(),
     )
 
     async def work() -> None:
@@ -76,6 +77,7 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
         await asyncio.wait({closing}, timeout=CLOSING_SECONDS)
+        await runner.kept()
 
 
 async def _close(client: Client, runner: Runner) -> None:

@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
+import os
+import threading
+import warnings
+import weakref
 from collections.abc import Iterable, Sequence
-from typing import Final
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, cast
 
+from llmframe.clients.base import Client
+from llmframe.errors import LlmframeWarning, StoreError, UsageError, callers_place
 from llmframe.options import CacheOption
 from llmframe.stores.base import MemoryStore, Store, Stored
 
+if TYPE_CHECKING:
+    from llmframe.stores.sqlite import SqliteStore
+
+SIMULATED: Final = "simulated:"
+"""How the identity of a simulated provider begins: it lives as long as its process, so do its answers."""
+
 _process_store: Final = MemoryStore()
 _process_store.hold_over_forks()
+_open: Final[weakref.WeakValueDictionary[str, SqliteStore]] = weakref.WeakValueDictionary()
+_latest: list[SqliteStore] = []  # kept open between calls
+_opening = threading.Lock()
+_told: set[str] = set()
 
 
 class Layered:
@@ -17,6 +34,7 @@ class Layered:
 
     def __init__(self, *, read: Store | None, fill: Sequence[Store]) -> None:
         self._read, self._fill = read, fill
+        self.instant = all(getattr(store, "instant", False) for store in fill)
 
     def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Stored]:
         """What the store that is read has."""
@@ -29,16 +47,67 @@ class Layered:
             store.put_many(kept)
 
 
-def store_of(cache: CacheOption) -> Store:
-    """The store of a run with one part: `False` keeps nothing, `"refresh"` reads nothing."""
-    if cache is True:
-        return _process_store
-    return Layered(read=None, fill=[] if cache is False else [_process_store])
+def store_of(cache: CacheOption, client: Client) -> Store:
+    """The store of a run with one part: `False` keeps nothing, `"refresh"` reads nothing.
+
+    Raises
+    ------
+    UsageError
+        If a path was given whose store can't be used.
+    """
+    if cache is False:
+        return Layered(read=None, fill=[])
+    store = _store(cache, client)
+    return Layered(read=None, fill=[store]) if cache == "refresh" else store
 
 
-def store_of_parts(cache: CacheOption) -> Store:
-    """The store of a run with many parts, which always read what the run itself has asked."""
-    if cache is True:
-        return _process_store
+def store_of_parts(cache: CacheOption, client: Client) -> Store:
+    """The store of a run with many parts, which always read what the run itself has asked; raises as `store_of`."""
+    if cache is False:
+        return MemoryStore()
+    store = _store(cache, client)
+    if cache != "refresh":
+        return store
     own = MemoryStore()
-    return own if cache is False else Layered(read=own, fill=[own, _process_store])
+    return Layered(read=own, fill=[own, store])
+
+
+def _store(cache: CacheOption, client: Client) -> Store:
+    if isinstance(cache, bool) or cache == "refresh":
+        return _process_store if client.identity.startswith(SIMULATED) else _default()
+    if not isinstance(cache, (str, os.PathLike)):
+        return cast("Store", cache)
+    try:
+        return _opened(Path(cache).expanduser())
+    except StoreError as error:
+        raise UsageError(f"`cache`={os.fspath(cache)!r}: {error}") from error
+
+
+def _default() -> Store:
+    """The store in the user's cache folder; where it can't be used, the one in memory, with a warning."""
+    try:
+        from llmframe.stores.sqlite import default_path
+    except ImportError:
+        return _process_store
+    path = default_path()
+    try:
+        return _opened(path)
+    except StoreError as error:
+        if str(path) not in _told:
+            _told.add(str(path))
+            text = f"answers are kept in this process only: {error}"
+            warnings.warn_explicit(text, LlmframeWarning, *callers_place())
+        return _process_store
+
+
+def _opened(path: Path) -> SqliteStore:
+    """The process's one store of a file."""
+    from llmframe.stores.sqlite import SqliteStore
+
+    name = str(path.resolve())
+    with _opening:
+        store = _open.get(name)
+        if store is None:
+            store = _open[name] = SqliteStore(path)
+        _latest[:] = [store]
+        return store

@@ -13,22 +13,29 @@ from llmframe.clients.refusals import dooms_run
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
 from llmframe.core.plan import CHUNK_ROWS, Plan, Planned
 from llmframe.core.reply import Reading, Reply, read_reply
+from llmframe.core.request import Components
 from llmframe.core.schema import Schema
-from llmframe.core.template import Message
 from llmframe.engine.dialects import Negotiation
 from llmframe.engine.hedging import Hedge
 from llmframe.engine.queue import WorkQueue
-from llmframe.engine.resolve import unanswered
+from llmframe.engine.resolve import Resolver
 from llmframe.engine.retry import MAX_RETRY_AFTER, GiveUp, decide
 from llmframe.engine.run import Run
-from llmframe.engine.sending import Job, Sender
+from llmframe.engine.sending import Job, Sender, characters
 from llmframe.engine.sharing import Flight, Shared
+from llmframe.errors import StoreError
 from llmframe.options import SendOptions
-from llmframe.stores.base import Store, Stored
+from llmframe.stores.base import Store
 
 logger = logging.getLogger("llmframe")
 
 FIRST_FAILED: Final = Failure("cancelled", 'stopped after the first failed row (`on_error="raise"`)')
+
+ELSEWHERE_SECONDS: Final = 0.2
+"""Seconds until it's looked whether another process has answered what it has claimed; each look waits half as long
+again, at most `ELSEWHERE_MOST`."""
+
+ELSEWHERE_MOST: Final = 2.0
 
 JITTER: Final = random.Random()  # noqa: S311 - spreads retries, protects nothing
 
@@ -52,6 +59,8 @@ class Runner:
         Filled by the requests' numbers as they end, so that what came back is there after an interrupt too.
     fail_fast
         Stop sending at the first failed row.
+    components
+        Digests of what is asked, for a store that tells later what has changed.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a part that is put together
@@ -66,10 +75,14 @@ class Runner:
         shared: Shared,
         outcomes: list[Outcome | None],
         fail_fast: bool = False,
+        components: Components | None = None,
     ) -> None:
         self._run, self._plan = run, plan
         self._client, self._schema, self._options = client, schema, options
-        self._store, self._shared, self._fail_fast = store, shared, fail_fast
+        self._shared, self._fail_fast, self._keeper = shared, fail_fast, shared.keeper(store)
+        self._resolver = Resolver(
+            self._keeper, schema, since=run.began, components=components, together=options.max_concurrency
+        )
         self._gate = shared.gate((client.identity, client.account, client.model))
         self._sender = Sender(
             run,
@@ -102,21 +115,38 @@ class Runner:
         finally:
             for job in self._queue.left():
                 self._abandon(job)
+            self._resolver.leave()
             self._run.stopping.discard(self._hurry)
             self._sender.leave()
             self._run.metrics.output_mode = self._talk.dialect.mode
+        await self._keeper.flush()
 
     async def landed(self) -> None:
         """Wait until no attempt of this part uses the client, those that others joined included."""
         while going := [*(flight.task for flight in self._flights), *(self._hedge.going if self._hedge else ())]:
             await asyncio.wait(going)
 
+    async def kept(self) -> None:
+        """Wait until all that came back is safe in the store."""
+        await self._keeper.flush()
+        if self._keeper.trouble is not None:
+            self._run.metrics.store_trouble = self._keeper.trouble
+
     def _jobs(self) -> Iterator[Job | None]:
-        fresh = unanswered(self._plan, self._store, self._schema, deliver=self._deliver, drawn=self._drawn)
-        for planned in fresh:
-            if self._fail_fast and self._plan.failures:
-                self._run.halt(FIRST_FAILED)
-            yield None if planned is None else Job(planned, planned.messages, characters(planned.messages))
+        fresh = self._resolver.unanswered(
+            self._plan,
+            deliver=self._deliver,
+            drawn=self._drawn,
+            missing=self._run.metrics.missing,
+            going=lambda: self._run.stop is None,
+        )
+        try:
+            for planned in fresh:
+                if self._fail_fast and self._plan.failures:
+                    self._run.halt(FIRST_FAILED)
+                yield None if planned is None else self._resolver.job(planned)
+        except StoreError as error:  # going on would pay again for what it has
+            self._run.halt(Failure("internal", f"the answers kept can't be read: {error}"))
 
     def _drawn(self, chunk: list[Planned]) -> None:
         rows = min(CHUNK_ROWS, self._plan.length - self._drawn_rows)
@@ -137,6 +167,8 @@ class Runner:
                 self._fail(job, self._run.stop)
                 await asyncio.sleep(0)
                 continue
+            if self._keeper.full:
+                await self._keeper.room()
             try:
                 if self._talk.open_to_all:
                     await self._step(job)
@@ -153,18 +185,16 @@ class Runner:
                 else:
                     self._fail(job, Failure("internal", f"{type(error).__name__} in llmframe or a validator"))
 
-    def _answered_meanwhile(self, job: Job) -> bool:
-        """Take the answer that another run has kept since the store was looked at; an attempt begins right after."""
-        entry = self._store.get_many([job.planned.key]).get(job.planned.key)
-        result = None if entry is None else self._schema.read(entry.text)
-        if entry is None or not isinstance(result, Answer):
-            return False
-        job.joined = True
-        self._finish(job, result, Reply(text=entry.text, finish_reason=entry.finish_reason, model=entry.model))
-        return True
-
     async def _step(self, job: Job) -> None:
-        if self._answered_meanwhile(job):
+        kept = self._resolver.meanwhile(job)
+        if kept is None and job.elsewhere:
+            if self._resolver.elsewhere(job):
+                self._put_back(job, delay=min(ELSEWHERE_SECONDS * 1.5**job.looks, ELSEWHERE_MOST))
+                job.looks += 1
+                return
+            kept = self._resolver.meanwhile(job)
+        if kept is not None:
+            self._settle(job, kept)
             return
         try:
             reply = await self._ask(job)
@@ -239,8 +269,7 @@ class Runner:
         """Read a reply, and keep it when it's valid."""
         reading = read_reply(reply, self._schema, tool_name=self._schema.name)
         if isinstance(reading.result, Answer):
-            entry = Stored(reading.result.text, usage, reply.model, reply.finish_reason)
-            self._store.put_many([(job.planned.key, entry)])
+            self._resolver.keep(job, reading.result, reply, usage=usage)
         return reading
 
     def _after_fault(self, job: Job, error: RequestError) -> None:
@@ -314,31 +343,37 @@ class Runner:
             source="shared" if job.joined and isinstance(result, Answer) else "live",
             fingerprint=job.planned.key.hex(),
         )
+        self._settle(job, outcome)
+
+    def _settle(self, job: Job, outcome: Outcome) -> None:
+        """The end of a job; its rows count as done when its answer is safe."""
+        index = job.planned.index
         self._run.metrics.settled(job.characters)
-        self._deliver(job.planned.index, outcome)
+        self._lay(index, outcome)
+        self._keeper.after(job.planned.key, lambda: self._plan.finish(index))
         self._queue.done()
-        if isinstance(result, Failure) and self._fail_fast:
-            self._run.halt(FIRST_FAILED)
+        if isinstance(outcome.result, Failure):
+            self._run.metrics.failed_live += 1
+            self._resolver.give_up(job)
+            if self._fail_fast:
+                self._run.halt(FIRST_FAILED)
 
     def _deliver(self, index: int, outcome: Outcome) -> None:
+        """An answer that was kept already."""
+        self._lay(index, outcome)
+        self._plan.finish(index)
+        self._run.metrics.cached_live += 1
+        self._run.metrics.changes["kept"] += outcome.source == "cache"
+
+    def _lay(self, index: int, outcome: Outcome) -> None:
         if index >= len(self._outcomes):
             self._outcomes.extend([None] * (index + 1 - len(self._outcomes)))
         self._outcomes[index] = outcome
-        self._plan.finish(index)
-        if outcome.source == "cache":
-            self._run.metrics.cached_live += 1
-        self._run.metrics.failed_live += isinstance(outcome.result, Failure)
 
     def _hurry(self) -> None:
         """The run has stopped: nobody waits for a turn or a delay any more."""
         self._queue.hurry()
         self._sender.hurry()
-
-
-def characters(messages: list[Message]) -> int:
-    """Characters of all contents."""
-    contents = [message["content"] for message in messages]
-    return sum(len(content if isinstance(content, str) else str(content)) for content in contents)
 
 
 def _is_cancelled() -> bool:

@@ -10,6 +10,8 @@ from typing import Any
 from llmframe.core.reply import Reply
 from llmframe.engine.descriptors import connections_left
 from llmframe.engine.gate import Gate
+from llmframe.engine.keeper import Keeper
+from llmframe.stores.base import Store
 
 
 class Flight:
@@ -43,12 +45,23 @@ class Flight:
 
 
 class Shared:
-    """What all runs on one event loop have in common: gates by endpoint, key and model; flights by fingerprint."""
+    """What all runs on one event loop have in common.
+
+    Gates by endpoint, key and model; flights by fingerprint; keepers by store, as long as somebody uses them.
+    """
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self.clock = clock
         self._gates: dict[Hashable, Gate] = {}
         self._flights: dict[bytes, Flight] = {}
+        self._keepers: weakref.WeakValueDictionary[int, Keeper] = weakref.WeakValueDictionary()
+
+    def keeper(self, store: Store) -> Keeper:
+        """The keeper of a store."""
+        keeper = self._keepers.get(id(store))
+        if keeper is None:
+            keeper = self._keepers[id(store)] = Keeper(store, clock=self.clock)
+        return keeper
 
     def gate(self, key: Hashable) -> Gate:
         """The gate of one endpoint, key and model."""

@@ -91,6 +91,9 @@ class SharedStore(Store, Protocol):
 class MemoryStore:
     """Answers of this process, safe in threads, bounded by `limit_bytes` of text (the longest unused go first)."""
 
+    instant = True
+    """Keeping takes no time worth a thread."""
+
     def __init__(self, *, limit_bytes: int = MEMORY_LIMIT_BYTES) -> None:
         self._limit = limit_bytes
         self._entries: OrderedDict[bytes, Stored] = OrderedDict()

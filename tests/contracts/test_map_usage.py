@@ -98,7 +98,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "logprobs": ({"confidence": "logprobs"}, "aren't available in this version"),
     "budget": ({"budget": 3}, r"\.llm\.plan"),
     "budget key": ({"budget": {"usd": 3}}, r"'usd' isn't available in this version; say budget=\{\"seconds\": 600\}"),
-    "cache": ({"cache": "x.sqlite"}, "'refresh'"),
+    "cache": ({"cache": 3}, "'refresh'"),
     "output_mode": ({"output_mode": "tool"}, "did you mean 'tools'"),
     "base_url too": ({"base_url": "http://localhost:1/v1"}, "leave 'base_url' out"),
     "example's label": ({"examples": [({"review": "x"}, {"label": "mixed", "reason": "r"})]}, "'label' must be 'pos'"),

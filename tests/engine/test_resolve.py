@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from llmframe.core.outcome import Answer, Outcome, Usage
 from llmframe.core.plan import CHUNK_ROWS, Planned
-from llmframe.engine.resolve import QUIET_CHUNKS, unanswered
+from llmframe.engine.keeper import Keeper
+from llmframe.engine.resolve import QUIET_CHUNKS, Resolver
 from llmframe.stores.base import MemoryStore, Stored
 from tests.engine.doubles import LABEL, plan_of
 
 
-def drawn(rows: list[object], store: MemoryStore) -> tuple[list[Planned | None], dict[int, Outcome]]:
+def drawn(
+    rows: list[object], store: MemoryStore, *, since: float = 1.0
+) -> tuple[list[Planned | None], dict[int, Outcome]]:
     delivered: dict[int, Outcome] = {}
     plan = plan_of(rows, identity="x")
-    return list(unanswered(plan, store, LABEL, deliver=delivered.__setitem__)), delivered
+    resolver = Resolver(Keeper(store, clock=lambda: 0.0), LABEL, since=since)
+    return list(resolver.unanswered(plan, deliver=delivered.__setitem__)), delivered
 
 
 def test_what_is_kept_is_delivered_and_the_rest_is_yielded():
@@ -58,3 +62,12 @@ def test_a_chunk_with_a_request_ends_with_a_pause_and_so_do_several_without():
 
 def test_rows_that_can_not_be_asked_ask_the_store_for_nothing():
     assert drawn([None, None], MemoryStore()) == ([], {})
+
+
+def test_an_answer_kept_since_the_run_began_is_shared_and_an_older_one_cached():
+    (planned, _), _ = drawn(["a"], MemoryStore())
+    assert planned is not None
+    store = MemoryStore()
+    store.put_many([(planned.key, Stored('{"response": "pos"}', created=1000.0))])
+    assert drawn(["a"], store, since=1000.5)[1][0].source == "cache"
+    assert drawn(["a"], store, since=1000.0)[1][0].source == "shared"
