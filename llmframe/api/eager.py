@@ -173,4 +173,4 @@ def begin_run(prepared: Prepared) -> Run:
 
 def _part(native: object, arguments: Arguments, *, verb: str) -> Part:
     prepared = prepare(asking(arguments), wrap(native), verb=verb)
-    return Part(prepared, begin_run(prepared), prepared.plan(), store_of(arguments.sending.cache))
+    return Part(prepared, begin_run(prepared), prepared.plan(), store_of(arguments.sending.cache, prepared.client))

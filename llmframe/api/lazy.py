@@ -29,10 +29,10 @@ class LazyRun:
     """What answers the parts of one lazy query; polars calls it from several threads at once."""
 
     def __init__(self, ask: Asking, *, verb: str) -> None:
-        ask.client()  # wrong use shows now, not in the middle of a query
+        client = ask.client()  # wrong use shows now, not in the middle of a query
         self._ask, self._verb = ask, verb
         self._layout = Layout(schema=ask.schema, meta=ask.layout.meta)
-        self._store = store_of_parts(ask.arguments.sending.cache)
+        self._store = store_of_parts(ask.arguments.sending.cache, client)
         self._lock = threading.Lock()
         self._place, self._cell = callers_place(), cell_number()
         self._inside = 0  # parts that polars waits for

@@ -99,7 +99,7 @@ class Parts:
         self._client = HeldClient(prepared.client)
         self._prepared = replace(prepared, client=cast("Client", self._client))
         self._fingerprints = prepared.asking.question(prepared.client).fingerprints()
-        self._store = store_of_parts(said.sending.cache)
+        self._store = store_of_parts(said.sending.cache, prepared.client)
         self._rows, self._ordered, self._raises = rows, ordered, said.on_error == "raise"
         self._window = window(rows, said.sending.max_concurrency)
         self.count = max(1, -(-len(prepared.frame) // rows))

@@ -34,7 +34,7 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
         return _without_rows(arguments)
     prepared = prepare(asking(arguments), wrap(native), verb="plan")
     plan, schema = prepared.plan(), prepared.asking.schema
-    store = store_of(arguments.sending.cache)
+    store = store_of(arguments.sending.cache, prepared.client)
     to_send = cached = characters = 0
     prompts: list[list[dict[str, object]]] = []
     for chunk in plan.draw():
