@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from typing import Final, cast
 
@@ -13,11 +14,12 @@ from llmframe.api.runs import price_of
 from llmframe.budget import budget_of
 from llmframe.clients.base import Client
 from llmframe.core.outcome import Answer, Usage
-from llmframe.core.plan import NOT_ASKED
+from llmframe.core.plan import NOT_ASKED, Planned
 from llmframe.core.prices import Price
-from llmframe.core.request import canonical_json
+from llmframe.core.request import canonical_json, text_digest
 from llmframe.frames import wrap
 from llmframe.report import PlanReport
+from llmframe.stores.base import SharedStore
 
 CHARACTERS_PER_TOKEN: Final = 4.0
 """Estimate for English text under today's vocabularies; other scripts have fewer characters a token."""
@@ -35,10 +37,13 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
     prepared = prepare(asking(arguments), wrap(native), verb="plan")
     plan, schema = prepared.plan(), prepared.asking.schema
     store = store_of(arguments.sending.cache, prepared.client)
+    components = prepared.asking.question(prepared.client).components()
+    changes: Counter[str] = Counter()
     to_send = cached = characters = 0
     prompts: list[list[dict[str, object]]] = []
     for chunk in plan.draw():
         kept = store.get_many([planned.key for planned in chunk]) if chunk else {}
+        asked: list[Planned] = []
         for planned in chunk:
             if len(prompts) < SHOWN_PROMPTS:
                 prompts.append(planned.messages)
@@ -47,7 +52,14 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
                 cached += 1
                 continue
             to_send += 1
+            if entry is None:
+                asked.append(planned)
+            else:
+                changes["reply"] += 1
             characters += sum(len(str(message.get("content", ""))) for message in planned.messages)
+        if isinstance(store, SharedStore) and asked:
+            changes.update(store.changes([text_digest(planned.messages) for planned in asked], components))
+    changes["kept"] = cached
     wire = cast("Mapping[str, object]", schema.wire)
     into = int((characters + to_send * len(canonical_json(wire))) / CHARACTERS_PER_TOKEN)
     out = to_send * _output_tokens(prepared)
@@ -65,6 +77,7 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
         not_asked=plan.requests.count(NOT_ASKED),
         requests=to_send,
         cached=cached,
+        changes={change: count for change, count in changes.items() if count},
         input_tokens=into,
         output_tokens=out,
         characters_per_token=CHARACTERS_PER_TOKEN,

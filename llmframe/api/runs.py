@@ -112,11 +112,14 @@ def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
         The line it names, for a run whose caller isn't on the stack.
     """
     metrics = run.metrics
+    filename, line = place or callers_place()
+    if metrics.store_trouble is not None:
+        text = f"answers were kept in this process only: {metrics.store_trouble}"
+        warnings.warn_explicit(text, LlmframeWarning, filename, line)
     if not metrics.failed:
         return
     text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked)
     if run.stop is not None and not run.interrupted and run.stop.kind != "cancelled":
         text += f"; sending stopped after: {run.stop}"
-    filename, line = place or callers_place()
     # Without a registry it's shown every time: a run's failures are news, whatever the last one's were.
     warnings.warn_explicit(text, LlmframeWarning, filename, line)

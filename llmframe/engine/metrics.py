@@ -206,6 +206,7 @@ class Metrics:
             failed=dict(self.failed),
             cached=self.cached,
             shared=self.shared,
+            changes={change: count for change, count in self.changes.items() if count},
             requests=self.requests,
             retries=self.retries,
             reasks=self.reasks,

@@ -62,8 +62,8 @@ class Resolver:
         plan: Plan,
         *,
         deliver: Callable[[int, Outcome], None],
-        drawn: Callable[[list[Planned]], None] = lambda _: None,
-        missing: Callable[[str, int], None] = lambda *_: None,
+        drawn: Callable[[list[Planned]], None] | None = None,
+        missing: Callable[[str, int], None] | None = None,
         going: Callable[[], bool] = lambda: True,
     ) -> Iterator[Planned | None]:
         """Draw `plan`, deliver what is kept, yield the requests that must be sent.
@@ -87,7 +87,8 @@ class Resolver:
         """
         quiet = 0
         for chunk in plan.draw():
-            drawn(chunk)
+            if drawn is not None:
+                drawn(chunk)
             if not chunk:
                 quiet += 1
                 if quiet == QUIET_CHUNKS:
@@ -97,7 +98,8 @@ class Resolver:
             quiet = 0
             self._others_puts = self._keeper.puts - self._puts
             left, stale = self._unknown(chunk, deliver)
-            self._tell(left, stale, missing)
+            if missing is not None and left:
+                self._tell(left, stale, missing)
             for start in range(0, len(left), self._together):
                 group = left[start : start + self._together]
                 if self._keeper.shared is not None and going():
@@ -181,7 +183,7 @@ class Resolver:
     def _tell(self, left: list[Planned], stale: list[Planned], missing: Callable[[str, int], None]) -> None:
         """Tell why requests have no answer that fits, where the store knows."""
         store = self._keeper.shared
-        if not left or store is None or self._components is None:
+        if store is None or self._components is None:
             return
         digests = {planned.key: text_digest(planned.messages) for planned in left}
         self._digests.update(digests)

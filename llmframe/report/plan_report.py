@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from llmframe.budget import limit_text
-from llmframe.report.wording import dollars, html_table, text_table
+from llmframe.report.wording import change_counts, dollars, html_table, text_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +19,8 @@ class PlanReport:
         Rows of the frame, rows skipped for a null, rows that can't be rendered, rows outside `where`.
     requests, cached
         Distinct requests that would be sent, and distinct ones that are answered already.
+    changes
+        Of the distinct requests, why the store has no answer, as in `RunReport.changes`.
     input_tokens, output_tokens
         Estimates: characters divided by `characters_per_token`; the output from examples or the schema's size.
     usd
@@ -47,6 +49,7 @@ class PlanReport:
     prompts: tuple[list[dict[str, object]], ...] = field(repr=False)
     schema: Mapping[str, object] = field(repr=False)
     problems: tuple[str, ...] = ()
+    changes: Mapping[str, int] = field(default_factory=dict[str, int])
     budget: Mapping[str, float] = field(default_factory=dict[str, float])
 
     @property
@@ -82,6 +85,7 @@ class PlanReport:
             ("rows", f"{self.rows:,}" + (f" ({', '.join(skipped)})" if skipped else "")),
             *(("problem", problem) for problem in self.problems),
             ("requests", f"{self.requests:,} to send, {self.cached:,} answered already"),
+            *([("distinct", changed)] if (changed := change_counts(self.changes)) else []),
             ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
             ("cost", "about " + dollars(self.usd) if self.usd else dollars(self.usd)),
             *([("budget", self._enough())] if self.budget else []),

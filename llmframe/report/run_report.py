@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from llmframe.budget import limit_line, limit_text
 from llmframe.core.series import SLOW_START, LimitMove, Series
-from llmframe.report.wording import counts, dollars, duration, html_table, text_table
+from llmframe.report.wording import change_counts, counts, dollars, duration, html_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -43,6 +43,9 @@ class RunReport:
         Failed rows by error kind.
     cached, shared
         Answered rows that cost nothing: kept from an earlier run, or the same question as another row.
+    changes
+        Distinct requests by why the store had no answer (`"text"`, `"schema"`, `"model"`, `"params"`: new; `"reply"`:
+        it no longer fits), and `"kept"`: those that it had. Of a store in memory the latter alone.
     requests, retries, reasks
         Requests sent, those sent again after a transient fault, those sent again after an invalid reply.
     retries_by_kind
@@ -96,6 +99,7 @@ class RunReport:
     failed: Mapping[str, int] = field(default_factory=dict[str, int])
     cached: int = 0
     shared: int = 0
+    changes: Mapping[str, int] = field(default_factory=dict[str, int])
     requests: int = 0
     retries: int = 0
     reasks: int = 0
@@ -168,6 +172,7 @@ class RunReport:
         values: dict[str, object] = {name: getattr(self, name) for name in names}
         values |= {
             "failed": dict(self.failed),
+            "changes": dict(self.changes),
             "retries_by_kind": dict(self.retries_by_kind),
             "limits": [dataclasses.asdict(move) for move in self.limits],
             "budget": dict(self.budget),
@@ -240,6 +245,8 @@ class RunReport:
     def _requests(self) -> list[tuple[str, str]]:
         again = [f"{n:,} {word}" for n, word in ((self.retries, "retries"), (self.reasks, "re-asks")) if n]
         lines = [("requests", f"{self.requests:,}" + (f" ({', '.join(again)})" if again else ""))]
+        if changed := change_counts(self.changes):
+            lines.append(("distinct", changed))
         if any(self.retries_by_kind.values()):
             lines.append(("retried", f"after {counts(self.retries_by_kind)}"))
         if self.hedges:

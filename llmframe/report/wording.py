@@ -29,6 +29,15 @@ def counts(by_kind: Mapping[str, int]) -> str:
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items(), key=_by_count) if count)
 
 
+def change_counts(changes: Mapping[str, int]) -> str:
+    """`"12 new text, 3 new schema, 1 no longer valid, 985 kept"`; empty when nothing was known before."""
+    words = {"text": "new text", "schema": "new schema", "model": "new model", "params": "new params"}
+    words |= {"reply": "no longer valid", "kept": "kept"}
+    if not any(count for change, count in changes.items() if change != "text"):
+        return ""
+    return ", ".join(f"{changes[change]:,} {word}" for change, word in words.items() if changes.get(change))
+
+
 def failure_counts(failed: Mapping[str, int], rows: int) -> str:
     """`"3 of 10 rows failed: 2 timeout, 1 invalid"`."""
     return f"{sum(failed.values()):,} of {rows:,} rows failed: {counts(failed)}"
