@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import tempfile
 from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from pathlib import Path
 from typing import Any, Literal
 
 from job import SYSTEM, Job
@@ -155,8 +157,12 @@ def flexllm() -> Side:
     return Side(make=list, ask=lambda frame, url, job: asyncio.run(ask_all(frame, url, job.in_flight)), read=echoes)
 
 
-def llmframe(library: str, *, through_sdk: bool = False) -> Side:
-    """Frame in, frame out. With `through_sdk` the client has connections of the caller's own, which have to be used."""
+def llmframe(library: str, *, through_sdk: bool = False, stored: bool = False) -> Side:
+    """Frame in, frame out.
+
+    With `through_sdk` the client has connections of the caller's own, which have to be used; with `stored` answers are
+    looked up, claimed and kept in a file that is new in every call.
+    """
     import llmframe as package  # noqa: PLC0415 - as above
 
     if library == "pandas":
@@ -168,10 +174,12 @@ def llmframe(library: str, *, through_sdk: bool = False) -> Side:
         where: dict[str, Any] = {"base_url": url, "api_key": "k"}
         if through_sdk:
             where = {"client": own_client(**where)}
-        options = {"max_concurrency": job.in_flight, "cache": False, **job.options}
-        return package.map(
-            frame, "{text}", schema=Review, model="simulated", system=SYSTEM, progress=False, **where, **options
-        )
+        with tempfile.TemporaryDirectory() as folder:
+            cache = Path(folder) / "answers.sqlite" if stored else False
+            options = {"max_concurrency": job.in_flight, "cache": cache, **job.options}
+            return package.map(
+                frame, "{text}", schema=Review, model="simulated", system=SYSTEM, progress=False, **where, **options
+            )
 
     def kinds(out: Any) -> Counter[str]:
         return Counter(str(error).partition(":")[0] for error in out["error"].to_list() if isinstance(error, str))
@@ -180,6 +188,40 @@ def llmframe(library: str, *, through_sdk: bool = False) -> Side:
         return [cell if isinstance(cell, str) else None for cell in out["echo"].to_list()]
 
     return Side(make=lambda texts: frames.DataFrame({"text": texts}), ask=ask, read=read, kinds=kinds)
+
+
+def file_run() -> Side:
+    """A parquet file in, another one out, with answers kept in a file: what a backfill does."""
+    import llmframe as package  # noqa: PLC0415 - as above
+    import pyarrow as pa  # noqa: PLC0415
+    import pyarrow.parquet as pq  # noqa: PLC0415
+
+    folder = tempfile.TemporaryDirectory()
+
+    def make(texts: list[str]) -> Path:
+        source = Path(folder.name) / f"{len(texts)}.parquet"
+        field = pa.schema([("text", pa.string())])
+        with pq.ParquetWriter(source, field) as writer:
+            for start in range(0, len(texts), 50_000):
+                writer.write_table(pa.table({"text": texts[start : start + 50_000]}, field))
+        return source
+
+    def ask(source: Path, url: str, job: Job) -> Path:
+        target = source.with_suffix(".scored.parquet")
+        options = {"max_concurrency": job.in_flight, "cache": source.with_suffix(".sqlite"), **job.options}
+        where = {"base_url": url, "api_key": "k", "model": "simulated"}
+        package.map_file(
+            source, target, "{text}", schema=Review, system=SYSTEM, progress=False, exists="replace", **where, **options
+        )
+        return target
+
+    def column(target: Path, name: str) -> list[Any]:
+        return pq.read_table(target, columns=[name]).column(name).to_pylist()
+
+    def kinds(target: Path) -> Counter[str]:
+        return Counter(error.partition(":")[0] for error in column(target, "error") if error is not None)
+
+    return Side(make=make, ask=ask, read=lambda target: column(target, "echo"), kinds=kinds)
 
 
 def own_client(**where: Any) -> Any:
@@ -198,5 +240,8 @@ SIDES: dict[str, Callable[[], Side]] = {
     "flexllm": flexllm,
     "pandas": partial(llmframe, "pandas"),
     "polars": partial(llmframe, "polars"),
+    "stored": partial(llmframe, "polars", stored=True),
+    "stored pandas": partial(llmframe, "pandas", stored=True),
+    "file": file_run,
     "post": partial(llmframe, "polars", through_sdk=True),
 }

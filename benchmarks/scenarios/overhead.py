@@ -11,10 +11,24 @@ from figures import Figure, Finding, ratios
 from fleet import Fleet, Run, Told, serving
 from job import Job
 
-ROWS = {"floor": 5000, "polars": 5000, "pandas": 5000, "sdk floor": 2500, "post": 2500, "flexllm": 2500, "naive": 1000}
+ROWS = {
+    "floor": 5000,
+    "polars": 5000,
+    "pandas": 5000,
+    "stored": 5000,
+    "stored pandas": 5000,
+    "file": 5000,
+    "sdk floor": 2500,
+    "post": 2500,
+    "flexllm": 2500,
+    "naive": 1000,
+}
 TARGETS = [
     ("polars", "floor", 2.5),
     ("pandas", "floor", 2.5),
+    ("stored", "floor", 3.5),
+    ("stored pandas", "floor", 3.5),
+    ("file", "floor", 3.5),
     ("polars", "flexllm", 0.6),
     ("polars", "naive", 0.1),
     ("post", "sdk floor", 1.2),
