@@ -17,11 +17,11 @@ from dataclasses import dataclass, field, fields
 from types import TracebackType
 from typing import Final, Self, cast, get_args
 
-from llmframe import values as check
+from llmframe import option_values as check
 from llmframe.budget import BudgetOption, budget_of
 from llmframe.environment import PREFIX, from_environment
 from llmframe.errors import UsageError
-from llmframe.values import CacheOption, KeepsAnswers, OutputMode, Prices, Priority
+from llmframe.option_values import CacheOption, KeepsAnswers, OutputMode, Prices, Priority
 from llmframe.words import PROVIDER_WORDS, SYNONYMS, refuse_unknown
 
 __all__ = [

@@ -76,8 +76,9 @@ def test_every_argument_reaches_the_function():
         "max_attempts": 0,
         "reask": -1,
         "hedge": "x",
-        "budget": 1,
-        "cache": "x",
+        "budget": 0,
+        "prices": 3,
+        "cache": 3,
         "output_mode": "x",
     }
     for name, value in wrong.items():

@@ -30,6 +30,9 @@ def test_an_empty_environment_says_nothing():
         ("hedge", "True", True),
         ("hedge", "0", False),
         ("budget", '{"seconds": 600}', {"seconds": 600}),
+        ("budget", "1.5", 1.5),
+        ("budget", "3", 3),
+        ("prices", '{"m": {"input": 1, "output": 2}}', {"m": {"input": 1, "output": 2}}),
         ("cache", "false", False),
         ("cache", "1", True),
         ("cache", "refresh", "refresh"),
@@ -50,8 +53,10 @@ def test_the_environment_is_read_as_its_options(name: str, text: str, value: obj
         ("params", "null", '{"temperature": 0}'),
         ("params", "[1]", '{"temperature": 0}'),
         ("hedge", "refresh", "true"),
-        ("budget", "3", '{"seconds": 600}'),
-        ("budget", "5 dollars", '{"seconds": 600}'),
+        ("budget", "true", '{"usd": 1, "seconds": 600}'),
+        ("budget", '"5"', '{"usd": 1, "seconds": 600}'),
+        ("budget", "5 dollars", '{"usd": 1, "seconds": 600}'),
+        ("prices", "0.15", '{"my-model": {"input": 0.15, "output": 0.6}}'),
         ("max_concurrency", "4.5", "8"),
     ],
 )
@@ -89,11 +94,11 @@ def test_an_environment_variable_of_something_else_is_left_alone(variable: str, 
 
 
 def test_what_is_read_is_held_to_the_same_rules(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setenv("LLMFRAME_BUDGET", '{"usd": 3}')
-    told = "environment variable LLMFRAME_BUDGET: `budget` with the key 'usd' isn't available in this version"
+    monkeypatch.setenv("LLMFRAME_BUDGET", '{"dollars": 3}')
+    told = "environment variable LLMFRAME_BUDGET: `budget` has no limit 'dollars'"
     with pytest.raises(UsageError, match=told):
         resolve_options({"priority": "low"})
-    assert resolve_options({"budget": {"seconds": 5}}).budget_seconds == 5
+    assert resolve_options({"budget": {"seconds": 5}}).budget == {"seconds": 5}
 
 
 def test_a_wrong_option_of_the_call_is_not_laid_at_the_environments_door(monkeypatch: pytest.MonkeyPatch):

@@ -23,7 +23,7 @@ def test_the_defaults_are_as_documented():
     assert (options.timeout, options.max_attempts, options.reask) == (60.0, 5, 1)
     assert (options.max_concurrency, CONCURRENCY_BOUND) == (256, 256)
     assert (options.requests_per_minute, options.tokens_per_minute) == (None, None)
-    assert (options.priority, options.hedge, options.budget) == ("normal", False, None)
+    assert (options.priority, options.hedge, options.budget, options.prices) == ("normal", False, None, {})
     assert (options.cache, options.output_mode, options.params) == (True, "auto", {})
 
 
@@ -202,14 +202,11 @@ def test_a_refused_value_changes_nothing():
         ("priority", "urgent", "`priority` must be one of 'high', 'normal', 'low', got 'urgent'"),
         ("priority", None, "`priority` must be one of 'high', 'normal', 'low', got None"),
         ("hedge", 1, "`hedge` must be True or False, got 1"),
-        ("budget", 1.0, "`budget` must be a mapping with the key 'seconds', got 1.0: say budget={\"seconds\": 600};"),
-        ("budget", {}, '`budget` is empty: say budget={"seconds": 600}'),
-        ("budget", {"usd": 5}, "`budget` with the key 'usd' isn't available in this version; say budget={\"sec"),
-        ("budget", {"seconds": 9, "tokens": 5}, "`budget` with the key 'tokens' isn't available in this version"),
-        ("budget", {"second": 9}, "`budget` with the key 'second' isn't available in this version; did you mean 'sec"),
-        ("budget", {1: 9}, "`budget` with the key 1 isn't available in this version; say budget="),
-        ("budget", {"seconds": 0}, "`budget['seconds']` must be a number above 0, got 0"),
-        ("budget", {"seconds": True}, "`budget['seconds']` must be a number above 0, got True"),
+        ("budget", 0, "`budget` must be a number of dollars above 0, got 0: say budget=1.0"),
+        ("budget", True, "`budget` must be dollars, a mapping or a llmframe.Budget, got True: say budget=1.0"),
+        ("budget", {"second": 9}, "`budget` has no limit 'second'; did you mean 'seconds'? limits: usd, tokens,"),
+        ("prices", None, '`prices` must be a dict such as {"my-model": {"input": 0.15, "output": 0.6}}'),
+        ("prices", {"m": {"input": -1, "output": 0}}, "`prices['m']['input']` must be a number of at least 0, got -1"),
         ("cache", "refrech", "`cache` must be True, False, 'refresh', a path or a store, got 'refrech'; did you mean"),
         ("cache", " ", "`cache` must be True, False, 'refresh', a path or a store, got ' '"),
         ("cache", None, "`cache` must be True, False, 'refresh', a path or a store, got None"),
@@ -230,12 +227,28 @@ def test_a_misspelt_word_names_the_near_one(name: str, value: str, near: str):
         resolve_options({name: value})
 
 
-def test_a_budget_says_its_seconds():
-    assert resolve_options({}).budget_seconds is None
-    assert resolve_options({"budget": {"seconds": 2.5}}).budget_seconds == 2.5
-    with llmframe.use(budget={"seconds": 9}):
-        assert resolve_options({}).budget_seconds == 9
-        assert resolve_options({"budget": None}).budget_seconds is None
+def test_a_budget_is_dollars_limits_by_name_or_one_for_several_calls():
+    shared = llmframe.Budget(5)
+    for said in (1, 2.5, {"tokens": 10, "seconds": 2.5}, shared, None):
+        assert resolve_options({"budget": said}).budget is said
+    with llmframe.use(budget=shared):
+        assert resolve_options({}).budget is shared
+        assert resolve_options({"budget": None}).budget is None
+
+
+def test_prices_are_merged_model_by_model(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("LLMFRAME_PRICES", '{"a": {"input": 1, "output": 1}, "b": {"input": 1, "output": 1}}')
+    llmframe.use(prices={"b": {"input": 2, "output": 2, "cached": 1}})
+    prices = resolve_options({"prices": {"c": {"input": 3, "output": 3}}}).prices
+    assert {model: rates["input"] for model, rates in prices.items()} == {"a": 1, "b": 2, "c": 3}
+    assert prices["b"]["cached"] == 1
+
+
+def test_the_names_of_the_module_are_these():
+    names = """CONCURRENCY_BOUND PROVIDER_WORDS SENDING_OPTIONS SYNONYMS UNSET BudgetOption CacheOption KeepsAnswers
+    OutputMode Prices Priority Scope SendOptions Unset refuse_unknown resolve_options use"""
+    assert sorted(llmframe.options.__all__) == sorted(names.split())
+    assert all(hasattr(llmframe.options, name) for name in llmframe.options.__all__)
 
 
 @given(st.text(min_size=8))

@@ -51,8 +51,10 @@ def options_are_checked(polars: pl.DataFrame) -> None:
     with llmframe.use(model="openai/gpt-4o-mini", requests_per_minute=500, params={"temperature": 0}):
         llmframe.map(polars, "{a}", bool, on_null="render", on_error="raise", labels="string", cache="refresh")
         llmframe.map(polars, "{a}", bool, priority="low", hedge=True, budget={"seconds": 600}, tokens_per_minute=9e4)
+        llmframe.map(polars, "{a}", bool, budget=5, prices={"m": {"input": 0.15, "output": 1}})
+        llmframe.map(polars, "{a}", bool, budget=llmframe.Budget(5, calls=100))
     llmframe.map(polars, "{a}", bool, priority="urgent")  # pyright: ignore[reportArgumentType]
-    llmframe.map(polars, "{a}", bool, budget=5)  # pyright: ignore[reportArgumentType]
+    llmframe.map(polars, "{a}", bool, budget="5")  # pyright: ignore[reportArgumentType]
     llmframe.map(polars, "{a}", bool, on_null="maybe")  # pyright: ignore[reportArgumentType]
     llmframe.use(requests_per_minute="many")  # pyright: ignore[reportArgumentType]
 

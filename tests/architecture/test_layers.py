@@ -25,7 +25,7 @@ LAYERS = (
     ("clients", "stores", "frames"),
     ("core",),
     ("options", "datasets"),
-    ("budget", "environment", "values", "words"),
+    ("budget", "environment", "option_values", "words"),
     ("errors",),
 )
 """Top first, written once more here: a contract that was loosened in pyproject.toml is still checked."""

@@ -19,7 +19,7 @@ from multidict import CIMultiDict, CIMultiDictProxy
 from yarl import URL
 
 from llmframe.clients.faults import MESSAGE_CHARS, clean, from_exception, from_response
-from llmframe.clients.refusals import FOREIGN_LOOP, dooms_run, transient
+from llmframe.clients.refusals import FOREIGN_LOOP, NOT_REACHED, dooms_run, transient
 from llmframe.errors import ERROR_KINDS
 
 REQUEST = httpx2.Request("POST", "http://127.0.0.1/v1", headers={"authorization": "Bearer sk-SECRET"})
@@ -185,6 +185,23 @@ def test_a_fault_of_the_system_says_what_to_look_at(cause: OSError, ending: str)
     fault = from_exception(outer, where="https://example.invalid/v1")
     assert fault.kind == "connection"
     assert fault.detail.endswith(ending)
+
+
+@pytest.mark.parametrize(
+    ("cause", "code"),
+    [
+        (ConnectionRefusedError(errno.ECONNREFUSED, "x"), NOT_REACHED),
+        (socket.gaierror(socket.EAI_NONAME, "x"), NOT_REACHED),
+        (httpx2.ConnectError("x"), NOT_REACHED),
+        (httpx2.ReadError("x"), None),
+        (ConnectionResetError(errno.ECONNRESET, "x"), None),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_a_host_that_was_never_reached_is_told_apart_from_one_that_hung_up(cause: Exception, code: str | None):
+    outer = openai.APIConnectionError(request=REQUEST)
+    outer.__cause__ = cause
+    assert from_exception(outer).code == code
 
 
 def test_a_transport_of_another_loop_is_told_with_its_remedy_and_not_retried():

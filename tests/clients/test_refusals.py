@@ -6,7 +6,7 @@ import pytest
 
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.clients.faults import from_response
-from llmframe.clients.refusals import dooms_run, next_dialects, transient
+from llmframe.clients.refusals import NOT_REACHED, costs_nothing, dooms_run, next_dialects, transient
 
 ALL = (Dialect("json_schema"), Dialect("tools"), Dialect("json"))
 
@@ -114,3 +114,23 @@ def test_a_refusal_without_a_reason_is_tried_without_stream_options_first():
     others = (Dialect("tools", asks_usage=True), Dialect("json", asks_usage=True))
     assert next_dialects(current, refused(400), ALL) == (Dialect("json_schema"), *others)
     assert next_dialects(current, refused(400, "invalid_value", "response_format"), ALL) == others
+
+
+@pytest.mark.parametrize(
+    ("error", "free"),
+    [
+        *((refused(status), True) for status in (400, 401, 404, 409, 422, 429, 500, 503)),
+        (refused(400, "content_filter"), True),
+        (RequestError("connection", "refused", code=NOT_REACHED), True),
+        (RequestError("encoding", "text that UTF-8 can't hold"), True),
+        (RequestError("connection", "the server hung up"), False),
+        (RequestError("connection", "the answer ended", status=200), False),
+        (RequestError("server", "a piece isn't JSON", status=200), False),
+        (RequestError("timeout", "no whole answer within 60 s"), False),
+        (RequestError("truncated", "as the SDK says"), False),
+        (refused(408), False),
+    ],
+    ids=str,
+)
+def test_what_was_refused_or_never_reached_costs_nothing(error: RequestError, *, free: bool):
+    assert costs_nothing(error) == free

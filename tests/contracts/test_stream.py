@@ -222,7 +222,7 @@ WRONG: dict[str, tuple[dict[str, Any], str]] = {
     "clash": ({"prefix": "", "schema": Literal["a"], "into": "t"}, r"\.llm\.{verb}\(\.\.\., prefix="),
     "null": ({"on_null": "raise"}, "has a null in 1 rows"),
     "mask": ({"where": [True]}, "`where` has 1 entries"),
-    "budget": ({"budget": 5}, "`budget`"),
+    "budget": ({"budget": 0}, "`budget`"),
 }
 
 

@@ -66,5 +66,31 @@ def test_a_model_in_this_process_costs_nothing():
     assert price.usd(Usage(1_000_000, 1_000_000, 0)) == 0.0
 
 
+TABLE = {"mine": {"input": 1.0, "output": 4.0, "cached": 0.25}, "openai/gpt-4o-mini": {"input": 2, "output": 3}}
+
+
+def test_a_table_of_ones_own_decides_over_the_others():
+    # 600·1 + 400·0.25 + 100·4 = 1100 millionths
+    assert Price(None, "mine", TABLE).usd(Usage(1000, 100, 400)) == pytest.approx(0.0011)
+    # 1000·2 + 100·3 = 2300 millionths; without a rate of its own the cached part costs as any
+    assert Price("openai", "gpt-4o-mini", TABLE).usd(Usage(1000, 100, 400)) == pytest.approx(0.0023)
+    assert Price(EMBEDDED, "mine", TABLE).usd(Usage(1_000_000, 0, 0)) == pytest.approx(1.0)
+    assert Price("openai", "gpt-4o", TABLE).usd(Usage(1_000_000, 0, 0)) != pytest.approx(2.0)
+
+
+def test_the_providers_own_entry_comes_first_and_any_providers_serves_where_nobody_is_known():
+    table = {"m": {"input": 1, "output": 1}, "groq/m": {"input": 9, "output": 9}, "x/only": {"input": 7, "output": 7}}
+    assert Price("groq", "m", table).usd(Usage(1_000_000, 0, 0)) == 9
+    assert Price("other", "m", table).usd(Usage(1_000_000, 0, 0)) == 1
+    assert Price(None, "only", table).usd(Usage(1_000_000, 0, 0)) == 7
+    assert not Price("other", "only", table).known
+
+
+def test_a_price_of_nothing_is_known():
+    price = Price(None, "mine", {"mine": {"input": 0, "output": 0}})
+    assert price.known
+    assert price.usd(Usage(1000, 1000, 0)) == 0
+
+
 def test_a_provider_that_tells_no_cached_part_is_charged_in_full():
     assert Price("openai", "gpt-4o-mini").usd(Usage(1_000_000, 0, None)) == pytest.approx(0.15)

@@ -76,6 +76,17 @@ def test_a_bar_is_shown_in_a_file_when_it_is_asked_for(stderr: Callable[..., Str
     assert "$=0.0100" in text
 
 
+def test_a_bar_shows_what_is_spent_of_a_budget(stderr: Callable[..., Stream]):
+    stream = stderr(terminal=False)
+    show, close = listener(True)
+    assert show is not None
+    last = dataclasses.replace(at(10, usd=0.3), spent_usd=0.42, budget_usd=1.0)
+    show(dataclasses.replace(last, done=4, spent_usd=0.0))
+    close(last)
+    assert "$=0.00/1.00" in stream.getvalue()
+    assert "$=0.42/1.00" in stream.getvalue()
+
+
 def test_a_bar_ends_its_line_when_it_is_closed_half_way(stderr: Callable[..., Stream]):
     stream = stderr(terminal=True)
     show, close = listener(True)

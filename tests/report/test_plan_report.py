@@ -36,5 +36,19 @@ def test_a_plan_says_what_would_be_sent():
     assert repr(failing).splitlines()[2] == "  problem   render: KeyError: 'x' in the prompt callable"
 
 
+def test_a_plan_says_how_far_its_budget_goes():
+    """700 requests take $0.00525 and 24,500 tokens: $0.003 are enough for 400 of them, 300 calls for 300."""
+
+    def told(**budget: float) -> tuple[str, int]:
+        plan = dataclasses.replace(PLAN, budget=budget)
+        return repr(plan).splitlines()[-1], plan.affordable
+
+    assert told(usd=1.0, seconds=600) == ("  budget    $1.00, 600 s: enough", 700)
+    assert told(usd=0.003) == ("  budget    $0.003: enough for about 400 requests", 400)
+    assert told(usd=0.003, calls=300) == ("  budget    $0.003, 300 calls: enough for about 300 requests", 300)
+    assert told(tokens=24_500) == ("  budget    24,500 tokens: enough", 700)
+    assert dataclasses.replace(PLAN, requests=0, usd=0.0, budget={"usd": 1}).affordable == 0
+
+
 def test_no_cell_gets_into_any_form_of_a_plan():
     assert not any("secret" in text for text in (repr(PLAN), PLAN._repr_html_()))

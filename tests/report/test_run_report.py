@@ -34,6 +34,8 @@ FULL = RunReport(
     cached_tokens=1024,
     unknown_usage=3,
     usd=0.0231,
+    budget={"usd": 0.05, "calls": 1000, "seconds": 60},
+    budget_spent={"usd": 0.025, "calls": 900},
     seconds=55.0,
     p50=0.5,
     p95=1.25,
@@ -53,7 +55,7 @@ FULL = RunReport(
 
 
 def test_a_full_report_reads_as_a_small_table():
-    # 1100 answered rows / 55 s = 20 a second; 131,346 tokens / 55 s = 2,388.1
+    # 1100 answered rows / 55 s = 20 a second; 131,346 tokens / 55 s = 2,388.1; 0.0231 / 1100 rows = 0.000021
     assert repr(FULL).splitlines() == [
         "llmframe run · gpt-4o-mini · stopped early",
         "  rows      1,200 (40 not asked)",
@@ -65,7 +67,8 @@ def test_a_full_report_reads_as_a_small_table():
         "  limits    12 429s, 8.1 s of cooldown, 1.5 min paused after faults alone",
         "  in flight up to 64 (limit 8 -> 64: slow start; -> 51: 429)",
         "  tokens    123,456 in, 7,890 out (1,024 of the input read from the provider's cache); unknown for 3 requests",
-        "  cost      $0.0231",
+        "  cost      $0.0231, $0.000021 an answered row",
+        "  budget    $0.025 of $0.05, 900 of 1,000 calls, 60 s to send in",
         "  time      55.0 s, 20.0 answered rows/s, 2,388 tokens/s",
         "  latency   p50 0.50 s, p95 1.25 s, p99 2.00 s",
         "  queued    p50 0.01 s, p95 0.25 s, p99 0.40 s",
@@ -89,7 +92,7 @@ def test_an_empty_report_says_nothing_that_it_does_not_know():
 
 def test_a_notebook_shows_the_same_words_escaped():
     html = FULL._repr_html_()
-    assert "<th style='text-align:left;padding-right:1em'>cost</th><td style='text-align:left'>$0.0231</td>" in html
+    assert "<th style='text-align:left;padding-right:1em'>cost</th><td style='text-align:left'>$0.0231, $" in html
     assert "provider&#x27;s cache" in html
     strange = RunReport(model="<script>x</script>", notes=("<b>",))
     assert "<script>" not in strange._repr_html_()
@@ -105,7 +108,8 @@ def test_a_report_comes_back_from_json():
     assert values == FULL.to_dict()
     assert (values["rows_per_second"], values["requests_per_second"]) == (20.0, 900 / 55)
     assert values["tokens_per_second"] == 131_346 / 55
-    fields = {name: value for name, value in values.items() if not name.endswith("_per_second")}
+    assert values["usd_per_row"] == 0.0231 / 1100
+    fields = {name: value for name, value in values.items() if "_per_" not in name}
     fields["notes"] = tuple(values["notes"])
     fields["limits"] = tuple(LimitMove(**move) for move in values["limits"])
     assert RunReport(**fields) == dataclasses.replace(FULL, frame=None, timeline=Series())
@@ -135,6 +139,13 @@ def test_a_run_that_goes_on_tells_what_is_left():
     assert "  in flight up to 16, 12 now" in lines
     assert "  cost      $0.5, about $2.00 in the end" in lines
     assert "  time      10.0 s, 0.0 answered rows/s; about 30.0 s left" in lines
+
+
+def test_a_row_costs_what_is_known_to_be_spent_over_those_answered():
+    assert RunReport(model="m", usd=None, answered=5).usd_per_row is None
+    assert RunReport(model="m", usd=0.5).usd_per_row is None
+    assert "answered row" not in repr(RunReport(model="m", usd=0.0, answered=5)).split("cost")[1].splitlines()[0]
+    assert "budget" not in repr(RunReport(model="m"))
 
 
 def test_a_wait_that_nobody_notices_is_not_told():
