@@ -12,7 +12,7 @@ demo: $(VENV)/.demo  ## a small frame through the embedded model: no key, no acc
 	$(BIN)/llmframe demo
 
 test: $(VENV)/.dev  ## every test: doctests, notebooks in a kernel, the README's examples, the embedded model
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest --numprocesses 2 --dist worksteal $(ARGS)
 
 install: $(VENV)/.dev  ## the environment of all the other targets
 

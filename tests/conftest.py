@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import gc
 import os
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,22 @@ settings.load_profile("llmframe")
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
 """Environment variables by which a provider's SDK would find an account."""
+
+_folder = tempfile.TemporaryDirectory(prefix="llmframe-tests-")
+os.environ["XDG_CACHE_HOME"] = (
+    _folder.name
+)  # for what begins before a test has a folder of its own
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Leave thousands of tests and all that they imported out of every collection of garbage to come."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what fixtures and children stored."""
+    _folder.cleanup()
 
 
 @pytest.fixture(autouse=True)
