@@ -13,16 +13,14 @@ from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import price_of
 from llmframe.budget import budget_of
 from llmframe.clients.base import Client
-from llmframe.core.outcome import Answer, Usage
+from llmframe.core.outcome import Answer
+from llmframe.core.outlay import CHARACTERS_PER_TOKEN, Outlay, most_tokens
 from llmframe.core.plan import NOT_ASKED, Planned
 from llmframe.core.prices import Price
 from llmframe.core.request import canonical_json, text_digest
 from llmframe.frames import wrap
 from llmframe.report import PlanReport
 from llmframe.stores.base import SharedStore
-
-CHARACTERS_PER_TOKEN: Final = 4.0
-"""Estimate for English text under today's vocabularies; other scripts have fewer characters a token."""
 
 TOKENS_A_FIELD: Final = 12
 """Estimate of the output for one field when no example shows its length."""
@@ -61,8 +59,8 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
             changes.update(store.changes([text_digest(planned.messages) for planned in asked], components))
     changes["kept"] = cached
     wire = cast("Mapping[str, object]", schema.wire)
-    into = int((characters + to_send * len(canonical_json(wire))) / CHARACTERS_PER_TOKEN)
-    out = to_send * _output_tokens(prepared)
+    outlay = _outlay(prepared, to_send, characters + to_send * len(canonical_json(wire)))
+    sending = arguments.sending
     budget, price = _money(prepared.client, arguments)
     nulls = sum(failure.kind == "null" for failure in plan.failures.values())
     problems: dict[str, str] = {}
@@ -78,10 +76,14 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
         requests=to_send,
         cached=cached,
         changes={change: count for change, count in changes.items() if count},
-        input_tokens=into,
-        output_tokens=out,
+        input_tokens=outlay.input_tokens,
+        output_tokens=outlay.output_tokens,
         characters_per_token=CHARACTERS_PER_TOKEN,
-        usd=price.usd(Usage(into, out, 0)),
+        usd=outlay.usd(price),
+        usd_range=outlay.usd_range(price),
+        seconds=outlay.seconds(
+            requests_per_minute=sending.requests_per_minute, tokens_per_minute=sending.tokens_per_minute
+        ),
         prompts=tuple(prompts),
         schema=wire,
         problems=tuple(problems.values()),
@@ -109,7 +111,7 @@ def _without_rows(arguments: Arguments) -> PlanReport:
         input_tokens=0,
         output_tokens=0,
         characters_per_token=CHARACTERS_PER_TOKEN,
-        usd=price.usd(Usage(0, 0, 0)),
+        usd=Outlay(requests=0, characters=0, answer_tokens=1).usd(price),
         prompts=(),
         schema=cast("Mapping[str, object]", ask.schema.wire),
         budget=budget,
@@ -123,10 +125,12 @@ def _money(client: Client, arguments: Arguments) -> tuple[Mapping[str, float], P
     return {} if budget is None else {**budget.limits, **budget.left}, price
 
 
-def _output_tokens(prepared: Prepared) -> int:
-    """Tokens of one answer: the mean length of the examples' answers, else a few a field."""
+def _outlay(prepared: Prepared, requests: int, characters: int) -> Outlay:
+    """What so many requests take: an answer is as long as the examples' on average, else has a few tokens a field."""
     said, schema = prepared.asking.arguments, prepared.asking.schema
     shown = examples_of(said.examples, schema, template=said.prompt_template, series=prepared.frame.single)
+    each = TOKENS_A_FIELD * len(schema.fields)
     if shown:
-        return max(1, round(sum(len(text) for _, text in shown) / len(shown) / CHARACTERS_PER_TOKEN))
-    return TOKENS_A_FIELD * len(schema.fields)
+        each = max(1, round(sum(len(text) for _, text in shown) / len(shown) / CHARACTERS_PER_TOKEN))
+    most = most_tokens(said.sending.params)
+    return Outlay(requests=requests, characters=characters, answer_tokens=each, shown=bool(shown), most=most)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from llmframe.budget import limit_text
-from llmframe.report.wording import change_counts, dollars, html_table, text_table
+from llmframe.report.wording import change_counts, dollars, duration, html_table, text_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +25,10 @@ class PlanReport:
         Estimates: characters divided by `characters_per_token`; the output from examples or the schema's size.
     usd
         Estimated dollars for `requests`; `None` when the model has no known price.
+    usd_range
+        Dollars that it may be: 5 to 3 characters a token, and half to twice the output where no example shows it.
+    seconds
+        How long the given rates alone make it last; `None` when none was said.
     budget
         Limits of the budget that was said, by name.
     prompts
@@ -51,6 +55,8 @@ class PlanReport:
     problems: tuple[str, ...] = ()
     changes: Mapping[str, int] = field(default_factory=dict[str, int])
     budget: Mapping[str, float] = field(default_factory=dict[str, float])
+    usd_range: tuple[float, float] | None = None
+    seconds: float | None = None
 
     @property
     def affordable(self) -> int:
@@ -87,9 +93,15 @@ class PlanReport:
             ("requests", f"{self.requests:,} to send, {self.cached:,} answered already"),
             *([("distinct", changed)] if (changed := change_counts(self.changes)) else []),
             ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
-            ("cost", "about " + dollars(self.usd) if self.usd else dollars(self.usd)),
+            ("cost", self._cost()),
+            *([("time", f"at least {duration(self.seconds)} by the given rates")] if self.seconds else []),
             *([("budget", self._enough())] if self.budget else []),
         ]
+
+    def _cost(self) -> str:
+        if not self.usd or self.usd_range is None:
+            return "about " + dollars(self.usd) if self.usd else dollars(self.usd)
+        return f"about {dollars(self.usd)}, between {' and '.join(map(dollars, self.usd_range))}"
 
     def _enough(self) -> str:
         limits = ", ".join(limit_text(name, limit) for name, limit in self.budget.items())

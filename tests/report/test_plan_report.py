@@ -50,5 +50,13 @@ def test_a_plan_says_how_far_its_budget_goes():
     assert dataclasses.replace(PLAN, requests=0, usd=0.0, budget={"usd": 1}).affordable == 0
 
 
+def test_a_plan_says_between_what_its_cost_lies_and_how_long_the_rates_make_it():
+    plan = dataclasses.replace(PLAN, usd_range=(0.0036, 0.0102), seconds=84.0)
+    assert repr(plan).splitlines()[-2:] == [
+        "  cost      about $0.00525, between $0.0036 and $0.0102",
+        "  time      at least 1.4 min by the given rates",
+    ]
+
+
 def test_no_cell_gets_into_any_form_of_a_plan():
     assert not any("secret" in text for text in (repr(PLAN), PLAN._repr_html_()))
