@@ -13,7 +13,8 @@ from rich.table import Column, Table
 from llmframe import datasets
 from llmframe.api.runs import last_run
 from llmframe.api.verbs import map as llm_map
-from llmframe.errors import UsageError, excerpt
+from llmframe.cli import exits
+from llmframe.errors import excerpt
 
 DEFAULT_MODEL: Final = "local/smollm2-135m"
 SYSTEM: Final = "Decide whether the customer is happy (positive) or unhappy (negative)."
@@ -28,8 +29,8 @@ class Sentiment(BaseModel):
 
 
 def demo(
-    rows: Annotated[int, typer.Option(help="How many reviews to label.", min=2)] = 60,
-    model: Annotated[str, typer.Option(help="As in `.llm.map(..., model=...)`.")] = DEFAULT_MODEL,
+    rows: Annotated[int, typer.Option(metavar="N", help="How many reviews to label; 60.", min=2)] = 60,
+    model: Annotated[str, typer.Option(metavar="NAME", help=f"Any that `map` takes; {DEFAULT_MODEL}.")] = DEFAULT_MODEL,
 ) -> None:
     """Label shipped reviews with the embedded model and compare with their human ratings."""
     console = Console()
@@ -37,7 +38,7 @@ def demo(
     frame = [{"text": text, "human": label} for text, label in zip(reviews["text"], reviews["label"], strict=True)]
     examples = [(row, {"label": label}) for row, label in datasets.few_shot()]
     console.print(f"Asking {model} about {rows} review sentences ...")
-    try:
+    with exits.told():
         labelled = llm_map(
             frame,
             TEMPLATE,
@@ -48,15 +49,12 @@ def demo(
             params={"temperature": 0},
             max_concurrency=4,
         )
-    except UsageError as error:
-        typer.echo(str(error), err=True)
-        raise typer.Exit(2) from None
     console.print(_head(labelled))
     for line in accuracy_lines(labelled):
         console.print(line, highlight=False)
     console.print(repr(last_run()), highlight=False)
     if any(row["error"] for row in labelled):
-        raise typer.Exit(3)
+        raise typer.Exit(exits.SOME_FAILED)
 
 
 def accuracy_lines(labelled: list[dict[str, object]]) -> list[str]:

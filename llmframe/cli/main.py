@@ -8,15 +8,19 @@ import typer
 
 from llmframe import __version__
 from llmframe.cli.demo import demo
+from llmframe.cli.help_pages import HelpfulCommand, HelpfulGroup
+from llmframe.cli.models_command import models_command
 
 app = typer.Typer(
     name="llmframe",
-    help="Columns from a language model, on pandas and polars.",
+    cls=HelpfulGroup,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    epilog="`llmframe COMMAND --help` tells a command's options.",
 )
-app.command()(demo)
+app.command("models", cls=HelpfulCommand)(models_command)
+app.command("demo", cls=HelpfulCommand)(demo)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001 - typer calls it with the option's value

@@ -1,0 +1,66 @@
+from __future__ import annotations
+
+import json
+
+from llmframe.cli.summary import closing_lines, summary
+from llmframe.report import RunReport
+
+
+def test_a_scheduler_gets_counts_money_time_and_the_status():
+    report = RunReport(
+        model="m",
+        rows=10,
+        answered=7,
+        failed={"timeout": 3},
+        cached=2,
+        changes={"text": 8, "kept": 2},
+        requests=9,
+        input_tokens=100,
+        output_tokens=20,
+        usd=0.25,
+        budget={"usd": 1.0},
+        budget_spent={"usd": 0.25},
+        seconds=4.5,
+    )
+    told = json.loads(json.dumps(summary(report, output="out.csv", status=3)))
+    assert told == {
+        "state": "done",
+        "model": "m",
+        "rows": 10,
+        "answered": 7,
+        "not_asked": 0,
+        "failed": {"timeout": 3},
+        "cached": 2,
+        "shared": 0,
+        "requests": 9,
+        "retries": 0,
+        "reasks": 0,
+        "changes": {"text": 8, "kept": 2},
+        "tokens": {"input": 100, "output": 20, "cached": 0},
+        "unknown_usage": 0,
+        "usd": 0.25,
+        "budget": {"usd": 1.0},
+        "budget_spent": {"usd": 0.25},
+        "seconds": 4.5,
+        "notes": [],
+        "output": "out.csv",
+        "exit_code": 3,
+    }
+
+
+def test_a_run_that_never_began_has_no_numbers_rather_than_zeros():
+    told = summary(None, output="out.csv", status=130)
+    assert (told["state"], told["rows"], told["usd"], told["exit_code"]) == ("interrupted", None, None, 130)
+
+
+def test_people_are_told_how_to_go_on():
+    assert closing_lines(0, output="o") == ["wrote o"]
+    assert closing_lines(3, output="o") == [
+        "wrote o",
+        "with --exists replace the same command asks only for what is missing",
+    ]
+    assert "budget was reached" in closing_lines(4, output="o")[1]
+    for status in (130, 143):
+        assert closing_lines(status, output="o") == [
+            "interrupted; nothing was written to o yet; the same command asks only for what is missing"
+        ]
