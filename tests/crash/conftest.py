@@ -1,0 +1,41 @@
+"""The provider and the forked processes of the crash tests, started once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from tests.crash.processes import Forker, Server
+
+LATENCY = 0.05
+"""Seconds that the provider takes for a reply: so long that a run is killed between two of its commits, too."""
+
+
+@pytest.fixture(scope="session")
+def forker() -> Iterator[Forker]:
+    forker = Forker()
+    yield forker
+    forker.end()
+
+
+@pytest.fixture(scope="session")
+def other_forker() -> Iterator[Forker]:
+    """For a process beside that of `forker`."""
+    forker = Forker()
+    yield forker
+    forker.end()
+
+
+@pytest.fixture(scope="session")
+def session_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    server = Server(tmp_path_factory.mktemp("served") / "log", LATENCY)
+    yield server
+    server.end()
+
+
+@pytest.fixture
+def server(session_server: Server) -> Server:
+    """The provider, its events so far read."""
+    session_server.events()
+    return session_server
