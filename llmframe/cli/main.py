@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from llmframe import __version__
+from llmframe.cli.cache_command import cache_app
 from llmframe.cli.demo import demo
 from llmframe.cli.help_pages import HelpfulCommand, HelpfulGroup
 from llmframe.cli.models_command import models_command
@@ -19,6 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="`llmframe COMMAND --help` tells a command's options.",
 )
+app.add_typer(cache_app, name="cache")
 app.command("models", cls=HelpfulCommand)(models_command)
 app.command("demo", cls=HelpfulCommand)(demo)
 

@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import json
 
-from llmframe.cli.summary import closing_lines, summary
+from llmframe.cli.summary import closing_lines, fitted, summary
 from llmframe.report import RunReport
 
 
@@ -62,5 +62,17 @@ def test_people_are_told_how_to_go_on():
     assert "budget was reached" in closing_lines(4, output="o")[1]
     for status in (130, 143):
         assert closing_lines(status, output="o") == [
-            "interrupted; nothing was written to o yet; the same command asks only for what is missing"
+            "interrupted; nothing was written to o yet",
+            "the same command asks only for what is missing",
         ]
+
+
+def test_a_report_is_folded_under_its_texts_on_a_terminal_and_nowhere_else():
+    report = "llmframe run\n  rows      10\n  in flight up to 112 (limit 8 -> 114: slow start)"
+    assert fitted(report, None) == report
+    assert fitted(report, 40).splitlines() == [
+        "llmframe run",
+        "  rows      10",
+        "  in flight up to 112 (limit 8 -> 114:",
+        "            slow start)",
+    ]
