@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 
 import pytest
 
 from tests.crash.processes import Forker, Server
+
+collect_ignore_glob = [] if hasattr(os, "fork") else ["test_*"]  # on Windows there is neither fork nor SIGKILL
 
 LATENCY = 0.05
 """Seconds that the provider takes for a reply: so long that a run is killed between two of its commits, too."""

@@ -8,7 +8,9 @@ from contextlib import closing
 from pathlib import Path
 
 import pyarrow.parquet as pq
+import pytest
 
+from tests.crash.forked_child import INTERRUPTED
 from tests.crash.processes import Forker, Server
 from tests.crash.rows import Work, columns, digests
 
@@ -17,7 +19,7 @@ PLACES = 64
 """Requests of a process in flight at most."""
 UNCOMMITTED = 200
 SMALL = 1_000
-"""Rows of which one of two processes is killed half-way."""
+"""Rows of a run that one of two processes leaves half-way."""
 
 
 def whole(store: Path) -> bool:
@@ -56,17 +58,22 @@ def test_two_processes_share_the_work_and_each_has_all_of_it(
     assert not server.asked()
 
 
-def test_when_one_of_two_is_killed_half_way_the_other_does_its_share_too(
-    server: Server, forker: Forker, other_forker: Forker, tmp_path: Path
+@pytest.mark.parametrize(
+    ("number", "status", "lost"),
+    [(signal.SIGKILL, -signal.SIGKILL, PLACES + UNCOMMITTED), (signal.SIGINT, INTERRUPTED, PLACES)],
+    ids=["killed", "interrupted"],
+)
+def test_when_one_of_two_ends_half_way_the_other_does_its_share_too(
+    number: int, status: int, lost: int, server: Server, forker: Forker, other_forker: Forker, tmp_path: Path
 ):
-    work = Work(columns(SMALL, SMALL, "left"), tmp_path / "work", base_url=server.url, max_concurrency=PLACES)
-    server.tell("arm", forker.fork(work.job("pandas")), SMALL, signal.SIGKILL)  # of twice as many events
+    work = Work(columns(SMALL, SMALL, f"left {number}"), tmp_path / "work", base_url=server.url, max_concurrency=PLACES)
+    server.tell("arm", forker.fork(work.job("pandas")), SMALL, number)  # of twice as many events
     other_forker.fork(work.job("polars"))
     forker.begin()
     other_forker.begin()
-    assert (forker.ended(), other_forker.ended()) == (-signal.SIGKILL, 0)
+    assert (forker.ended(), other_forker.ended()) == (status, 0)
     asked = server.asked()
     assert asked.keys() == digests(work.prompts)
-    assert asked.total() <= 1.05 * len(work.prompts) + PLACES + UNCOMMITTED
+    assert asked.total() <= len(work.prompts) + lost
     assert right(work, "polars")
     assert whole(work.store)
