@@ -23,11 +23,11 @@ def forker() -> Iterator[Forker]:
 
 
 @pytest.fixture(scope="session")
-def other_forker() -> Iterator[Forker]:
-    """For a process beside that of `forker`."""
-    forker = Forker()
-    yield forker
-    forker.end()
+def pair(forker: Forker) -> Iterator[tuple[Forker, Forker]]:
+    """For two processes at once."""
+    other = Forker()
+    yield forker, other
+    other.end()
 
 
 @pytest.fixture(scope="session")

@@ -21,6 +21,19 @@ UNCOMMITTED = 200
 SMALL = 1_000
 """Rows of a run that one of two processes leaves half-way."""
 
+LOST = {
+    signal.SIGKILL: (-signal.SIGKILL, PLACES + UNCOMMITTED),
+    signal.SIGINT: (INTERRUPTED, PLACES),
+}
+"""How a process ends, and how many requests that costs at most."""
+
+
+def both(pair: tuple[Forker, Forker]) -> tuple[int, int]:
+    """Let two processes begin at once and wait for both."""
+    for forker in pair:
+        forker.begin()
+    return pair[0].ended(), pair[1].ended()
+
 
 def whole(store: Path) -> bool:
     with closing(sqlite3.connect(store)) as connection:
@@ -39,39 +52,32 @@ def right(work: Work, kind: str) -> bool:
 
 
 def test_two_processes_share_the_work_and_each_has_all_of_it(
-    server: Server, forker: Forker, other_forker: Forker, tmp_path: Path
+    server: Server, pair: tuple[Forker, Forker], tmp_path: Path
 ):
     work = Work(columns(ROWS, DISTINCT, "shared"), tmp_path / "work", base_url=server.url, max_concurrency=PLACES)
-    forker.fork(work.job("pandas"))
-    other_forker.fork(work.job("polars"))
-    forker.begin()
-    other_forker.begin()
-    assert (forker.ended(), other_forker.ended()) == (0, 0)
+    for forker, kind in zip(pair, ("pandas", "polars"), strict=True):
+        forker.fork(work.job(kind))
+    assert both(pair) == (0, 0)
     asked = server.asked()
     assert asked.keys() == digests(work.prompts)
     assert asked.total() <= 1.05 * len(work.prompts)
     assert right(work, "pandas")
     assert right(work, "polars")
     assert whole(work.store)
-    assert forker.do(work.job("pyarrow")) == 0
+    assert pair[0].do(work.job("pyarrow")) == 0
     assert right(work, "pyarrow")
     assert not server.asked()
 
 
-@pytest.mark.parametrize(
-    ("number", "status", "lost"),
-    [(signal.SIGKILL, -signal.SIGKILL, PLACES + UNCOMMITTED), (signal.SIGINT, INTERRUPTED, PLACES)],
-    ids=["killed", "interrupted"],
-)
+@pytest.mark.parametrize("number", LOST, ids=lambda number: number.name)
 def test_when_one_of_two_ends_half_way_the_other_does_its_share_too(
-    number: int, status: int, lost: int, server: Server, forker: Forker, other_forker: Forker, tmp_path: Path
+    number: signal.Signals, server: Server, pair: tuple[Forker, Forker], tmp_path: Path
 ):
-    work = Work(columns(SMALL, SMALL, f"left {number}"), tmp_path / "work", base_url=server.url, max_concurrency=PLACES)
-    server.tell("arm", forker.fork(work.job("pandas")), SMALL, number)  # of twice as many events
-    other_forker.fork(work.job("polars"))
-    forker.begin()
-    other_forker.begin()
-    assert (forker.ended(), other_forker.ended()) == (status, 0)
+    status, lost = LOST[number]
+    work = Work(columns(SMALL, SMALL, number.name), tmp_path / "work", base_url=server.url, max_concurrency=PLACES)
+    server.tell("arm", pair[0].fork(work.job("pandas")), SMALL, number)  # of twice as many events
+    pair[1].fork(work.job("polars"))
+    assert both(pair) == (status, 0)
     asked = server.asked()
     assert asked.keys() == digests(work.prompts)
     assert asked.total() <= len(work.prompts) + lost
