@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from llmframe.core.outcome import Usage
@@ -11,7 +11,6 @@ from llmframe.core.request import Components
 from llmframe.stores.base import Change, Stored
 from llmframe.stores.chunks import chunks
 from llmframe.stores.connections import Connection
-from llmframe.stores.trouble import DamageError
 
 COLUMNS: Final = "key, prompt, question, created, input, output, cached, model, finish, checksum, text"
 
@@ -28,18 +27,14 @@ _NAMED_FIRST: Final[tuple[Change, ...]] = ("schema", "model", "params")
 
 
 def look_up(connection: Connection, keys: Sequence[bytes]) -> dict[bytes, Stored]:
-    """The answers that are there, by key.
-
-    Raises
-    ------
-    DamageError
-        If one isn't what was written.
-    """
+    """The answers that are there, by key; one that isn't what was written counts as missing, and so is asked again."""
     found: dict[bytes, Stored] = {}
     for marks, lot in chunks(keys):
         statement = f"SELECT {COLUMNS} FROM answers WHERE key IN ({marks})"  # noqa: S608 - only question marks
         for row in connection.execute(statement, lot):
-            found[row[0]] = stored(connection, row)
+            entry = stored(connection, row)
+            if entry is not None:
+                found[row[0]] = entry
     return found
 
 
@@ -55,12 +50,12 @@ def keep(connection: Connection, entries: Sequence[tuple[bytes, Stored]]) -> Non
     connection.file.question_ids.update(new)  # not before: a number that was rolled back may become another's
 
 
-def stored(connection: Connection, row: tuple[Any, ...]) -> Stored:
-    """The entry of a row of `COLUMNS`, whose texts are bytes still; raises `DamageError`."""
+def stored(connection: Connection, row: tuple[Any, ...]) -> Stored | None:
+    """The entry of a row of `COLUMNS`, whose texts are bytes still; `None` if it isn't what was written."""
     key, prompt, question, created, input_, output, cached, model, finish, checksum, text = row
-    if zlib.crc32(text, zlib.crc32(key)) != checksum:
-        raise DamageError("checksum")
     try:
+        if zlib.crc32(text, zlib.crc32(key)) != checksum:
+            return None
         return Stored(
             text=text.decode(),
             usage=Usage(input_, output, cached),
@@ -71,7 +66,7 @@ def stored(connection: Connection, row: tuple[Any, ...]) -> Stored:
             prompt_digest=None if prompt is None else prompt.to_bytes(_DIGEST_BYTES, "big", signed=True),
         )
     except (AttributeError, TypeError, UnicodeDecodeError):
-        raise DamageError("a value of another type") from None
+        return None  # values of other types
 
 
 def changes(connection: Connection, digests: Sequence[bytes], components: Components) -> list[Change]:
@@ -85,7 +80,10 @@ def changes(connection: Connection, digests: Sequence[bytes], components: Compon
             " AND question IS NOT NULL"
         )
         for prompt, question in connection.execute(statement, lot):
-            change, distance = difference(_components(connection, question), components)
+            old = _components(connection, question)
+            if old is None:
+                continue
+            change, distance = difference(old, components)
             order = (distance, _NAMED_FIRST.index(change))
             if prompt not in rank or order < rank[prompt]:
                 known[prompt], rank[prompt] = change, order
@@ -139,16 +137,11 @@ def _question_id(connection: Connection, components: Components | None, new: dic
     return number
 
 
-def _components(connection: Connection, question: int) -> Components:
+def _components(connection: Connection, question: int) -> Components | None:
     """What an answer was asked with; questions are never removed, so what was read once stays right."""
     known = connection.file.questions.get(question)
     if known is None:
-        rows: Iterable[tuple[bytes, bytes, bytes]] = connection.execute(
-            "SELECT model, params, schema FROM questions WHERE id = ?", (question,)
-        )
-        for model, params, schema in rows:
-            known = Components(model.decode(), params.decode(), schema.decode())
-            connection.file.questions[question] = known
-    if known is None:
-        raise DamageError("a question is missing")
+        select = "SELECT model, params, schema FROM questions WHERE id = ?"
+        for model, params, schema in connection.execute(select, (question,)):
+            known = connection.file.questions[question] = Components(model.decode(), params.decode(), schema.decode())
     return known

@@ -98,13 +98,14 @@ def export(connections: Connections) -> Iterator[tuple[bytes, Stored]]:
     last = -1
     select = f"SELECT id, {COLUMNS} FROM answers WHERE id > ? ORDER BY id LIMIT ?"  # noqa: S608 - nothing of anybody's
 
-    def read(connection: Connection) -> list[tuple[int, bytes, Stored]]:
+    def read(connection: Connection) -> list[tuple[int, bytes, Stored | None]]:
         rows = connection.execute(select, (last, ROWS_AT_ONCE // 4))
         return [(row[0], row[1], stored(connection, row[1:])) for row in rows]
 
     while lot := connections.run("read", read):
         for last, key, entry in lot:  # noqa: B007 - `read` goes on from there
-            yield key, entry
+            if entry is not None:
+                yield key, entry
 
 
 def prune_older(connections: Connections, before: float) -> int:

@@ -18,6 +18,7 @@ OPENING_SECONDS: Final = 5.0
 """How long a store may be locked by another program while it's opened."""
 
 _HEADER: Final = struct.Struct(">60xi4xi")  # user version, application id
+_SMALLEST_BYTES: Final = 512
 _CACHE_KIB: Final = 8192
 _WRITE_BACK_PAGES: Final = 4_000
 """Pages of 4 kB in the journal before they are written back. With SQLite's 1,000 a page that takes an entry of every
@@ -147,25 +148,33 @@ def _examine(path: Path, *, ours: bool, seconds: float) -> None:
 def _marks(path: Path) -> _Marks | None:
     """What a file says that it is, read without touching it; `None` when it says nothing.
 
-    SQLite itself reads it, as a file that never changes: no lock, no companion. By hand it's read only when that
-    fails, for closing a file ends all locks that this process has on it.
+    By hand it's read only when SQLite can't, for closing a file ends all locks that this process has on it.
     """
     size = path.stat().st_size
     if size == 0:
         return _Marks(0, 0, empty=True)
+    if size < _SMALLEST_BYTES:  # SQLite takes a file of one byte for an empty one
+        return _marks_by_hand(path)
     try:
-        connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
-        try:
-            application = number(connection, "PRAGMA application_id")
-            version = number(connection, "PRAGMA user_version")
-            empty = application == 0 and not number(connection, "SELECT count(*) FROM sqlite_schema")
-        finally:
-            connection.close()
-    except sqlite3.Error:
-        pass  # damaged, of another kind, or just being written back: the header tells whose it is
-    else:
-        journal = path.with_name(path.name + "-wal")  # it may hold tables that the file doesn't show yet
-        return _Marks(application, version, empty=empty and not (journal.exists() and journal.stat().st_size))
+        return _marks_by_sqlite(path)
+    except sqlite3.Error:  # damaged, of another kind, or just being written back
+        return _marks_by_hand(path)
+
+
+def _marks_by_sqlite(path: Path) -> _Marks:
+    """As of a file that never changes: no lock is taken, no companion made."""
+    connection = sqlite3.connect(f"{path.as_uri()}?mode=ro&immutable=1", uri=True)
+    try:
+        application = number(connection, "PRAGMA application_id")
+        version = number(connection, "PRAGMA user_version")
+        empty = application == 0 and not number(connection, "SELECT count(*) FROM sqlite_schema")
+    finally:
+        connection.close()
+    journal = path.with_name(path.name + "-wal")  # it may hold tables that the file doesn't show yet
+    return _Marks(application, version, empty=empty and not (journal.exists() and journal.stat().st_size))
+
+
+def _marks_by_hand(path: Path) -> _Marks | None:
     with path.open("rb") as file:
         header = file.read(_HEADER.size)
     if len(header) < _HEADER.size:

@@ -49,10 +49,10 @@ _NO_ROOM_BYTES: Final = 2**20
 
 
 class DamageError(sqlite3.DatabaseError):
-    """Content that SQLite accepts, but that isn't what was written."""
+    """Content that SQLite accepts, but that can't be a store's."""
 
     sqlite_errorcode = sqlite3.SQLITE_CORRUPT
-    sqlite_errorname = "LLMFRAME_CHECKSUM"
+    sqlite_errorname = "not a store"
 
 
 def trouble(error: sqlite3.Error | OSError, path: Path) -> StoreTrouble:
