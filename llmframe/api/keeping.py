@@ -8,15 +8,13 @@ import warnings
 import weakref
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, cast
+from typing import Final, cast
 
 from llmframe.clients.base import Client
 from llmframe.errors import LlmframeWarning, StoreError, UsageError, callers_place
 from llmframe.options import CacheOption
 from llmframe.stores.base import MemoryStore, Store, Stored
-
-if TYPE_CHECKING:
-    from llmframe.stores.sqlite import SqliteStore
+from llmframe.stores.sqlite import SqliteStore, default_path
 
 SIMULATED: Final = "simulated:"
 """How the identity of a simulated provider begins: it lives as long as its process, so do its answers."""
@@ -85,10 +83,6 @@ def _store(cache: CacheOption, client: Client) -> Store:
 
 def _default() -> Store:
     """The store in the user's cache folder; where it can't be used, the one in memory, with a warning."""
-    try:
-        from llmframe.stores.sqlite import default_path
-    except ImportError:
-        return _process_store
     path = default_path()
     try:
         return _opened(path)
@@ -102,8 +96,6 @@ def _default() -> Store:
 
 def _opened(path: Path) -> SqliteStore:
     """The process's one store of a file."""
-    from llmframe.stores.sqlite import SqliteStore
-
     name = str(path.resolve())
     with _opening:
         store = _open.get(name)
