@@ -58,7 +58,7 @@ class Keeper:
         self._released: set[bytes] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._task: asyncio.Task[None] | None = None
-        self._heart: asyncio.Task[None] | None = None
+        self._heart: asyncio.TimerHandle | None = None
         self._room: asyncio.Future[None] | None = None
         self._safe = 0
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
@@ -134,7 +134,7 @@ class Keeper:
         self._claimed -= others
         self._released -= self._claimed
         if self._heart is None and self._claimed:
-            self._heart = asyncio.get_running_loop().create_task(self._beat(self._shared))
+            self._heart = asyncio.get_running_loop().call_later(BEAT_SECONDS, self._beat, self._shared)
         return others
 
     def release(self, keys: Sequence[bytes]) -> None:
@@ -208,14 +208,20 @@ class Keeper:
                     for call in self._calls.pop(key, ()):
                         call()
 
-    async def _beat(self, store: SharedStore) -> None:
-        """Tell other processes that this one lives, as long as something is claimed."""
-        try:
-            while self._claimed:
-                try:
-                    await asyncio.to_thread(store.beat)
-                except StoreError:
-                    logger.debug("a sign of life couldn't be written", exc_info=True)
-                await asyncio.sleep(BEAT_SECONDS)
-        finally:
-            self._heart = None
+    def _beat(self, store: SharedStore) -> None:
+        """Tell other processes that this one lives, as long as something is claimed.
+
+        By a timer: a task that sleeps would outlive the last claim, and perhaps the loop of the user's.
+        """
+        self._heart = None
+        if self._claimed:
+            loop = asyncio.get_running_loop()
+            loop.run_in_executor(None, _beat_now, store)
+            self._heart = loop.call_later(BEAT_SECONDS, self._beat, store)
+
+
+def _beat_now(store: SharedStore) -> None:
+    try:
+        store.beat()
+    except StoreError:
+        logger.debug("a sign of life couldn't be written", exc_info=True)

@@ -8,9 +8,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 
 import pytest
 
-from llmframe.engine.keeper import COMMIT_ROWS, COMMIT_SECONDS, PAUSE_SECONDS, Keeper
+from llmframe.core.request import Components
+from llmframe.engine.keeper import BEAT_SECONDS, COMMIT_ROWS, COMMIT_SECONDS, PAUSE_SECONDS, Keeper
 from llmframe.errors import StoreError
-from llmframe.stores.base import MemoryStore, Store, Stored
+from llmframe.stores.base import Change, MemoryStore, Store, Stored
 from llmframe.testing import run_in_fake_time
 
 
@@ -187,5 +188,46 @@ def test_all_answers_arrive_once_in_groups(count: int):
         assert disk.entries == {key(number): Stored(str(number)) for number in range(count)}
         assert sum(disk.commits) == count
         assert max(disk.commits) <= COMMIT_ROWS
+
+    with_keeper(disk, test)
+
+
+class SharedDisk(Disk):
+    """A store of several processes, of which the others claim nothing."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.beats = 0
+        self.beaten = threading.Event()
+
+    def claim(self, keys: Sequence[bytes]) -> set[bytes]:
+        return set()
+
+    def release(self, keys: Iterable[bytes]) -> None:
+        pass
+
+    def beat(self) -> None:
+        self.beats += 1
+        self.beaten.set()
+
+    def changes(self, digests: Sequence[bytes], components: Components) -> list[Change]:
+        return []
+
+
+def test_as_long_as_something_is_claimed_others_are_told_and_no_task_waits_for_that():
+    disk = SharedDisk()
+
+    async def test(keeper: Keeper) -> None:
+        keeper.claim([key(1), key(2)])
+        assert asyncio.all_tasks() == {asyncio.current_task()}
+        for beats in (1, 2):
+            disk.beaten.clear()
+            await asyncio.sleep(BEAT_SECONDS)
+            assert disk.beaten.wait(20)
+            assert disk.beats == beats
+        keeper.put(key(1), Stored("a"))
+        keeper.release([key(2)])
+        await asyncio.sleep(3 * BEAT_SECONDS)
+        assert disk.beats == 2
 
     with_keeper(disk, test)
