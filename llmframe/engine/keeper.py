@@ -60,7 +60,7 @@ class Keeper:
         self._task: asyncio.Task[None] | None = None
         self._heart: asyncio.TimerHandle | None = None
         self._room: asyncio.Future[None] | None = None
-        self._safe = 0
+        self._changes = self._safe = 0  # answers and releases, and how many of them are written
         self._waiting: list[tuple[int, asyncio.Future[None]]] = []
 
     @property
@@ -92,9 +92,10 @@ class Keeper:
     def put(self, key: bytes, entry: Stored) -> None:
         """Keep `entry`; it's found from now on, and safe when `after` calls."""
         self.puts += 1
+        self._changes += 1
         if self._instant:
             self.store.put_many([(key, entry)])
-            self._safe = self.puts
+            self._safe = self._changes
             return
         self._pending[key] = entry
         self._claimed.discard(key)  # the commit releases it
@@ -118,11 +119,11 @@ class Keeper:
             await asyncio.shield(self._room)
 
     async def flush(self) -> None:
-        """Return when all that was put until now is safe."""
+        """Return when all that was put until now is safe, and other processes may ask for what was released."""
         self._commit()
-        if self._safe < self.puts:
+        if self._safe < self._changes:
             safe = asyncio.get_running_loop().create_future()
-            self._waiting.append((self.puts, safe))
+            self._waiting.append((self._changes, safe))
             await safe
 
     def claim(self, keys: Sequence[bytes]) -> set[bytes]:
@@ -141,6 +142,7 @@ class Keeper:
         """Let other processes ask for those of `keys` that are still claimed."""
         freed = self._claimed.intersection(keys)
         if freed:
+            self._changes += 1
             self._claimed -= freed
             self._released |= freed
             if self._timer is None:
@@ -150,14 +152,14 @@ class Keeper:
         if self._timer is not None:
             self._timer.cancel()
             self._timer = None
-        if self._task is None and (self._pending or self._released):
+        if self._task is None and self._safe < self._changes:
             self._task = asyncio.get_running_loop().create_task(self._write())
 
     async def _write(self) -> None:
         """Write what is pending, and what has gathered meanwhile when that is a whole group."""
         try:
             while True:
-                self._committing, self._pending, taken = self._pending, {}, self.puts
+                self._committing, self._pending, taken = self._pending, {}, self._changes
                 released, self._released = self._released, set()
                 await self._write_group(self._committing, released)
                 done, self._committing, self._safe = self._committing, {}, taken
