@@ -1,4 +1,4 @@
-"""The parts of one run over a frame, begun in order and no faster than somebody takes them."""
+"""The parts of one run, begun in order and no faster than somebody takes them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from typing import Any, Final, cast
 
 from llmframe.api.eager import Part
 from llmframe.api.keeping import store_of_parts
-from llmframe.api.prepared import Prepared
+from llmframe.api.prepared import Asking, Prepared
+from llmframe.api.supply import Supply
 from llmframe.clients.base import Client
 from llmframe.core.plan import Plan, Planned
 from llmframe.engine import bridge
@@ -86,24 +87,24 @@ class Parts:
 
     Parameters
     ----------
-    prepared
-        The whole frame's map.
+    asking, client
+        What all parts ask, and the client that they share.
+    supply
+        The maps of the parts.
     rows
-        Rows of a part; the last one may have fewer.
+        Rows of a part; some may have fewer.
     ordered
-        Whether parts are taken in the frame's order; else as they finish.
+        Whether parts are taken in their order; else as they finish.
     """
 
-    def __init__(self, prepared: Prepared, *, rows: int, ordered: bool) -> None:
-        said = prepared.asking.arguments
-        self._client = HeldClient(prepared.client)
-        self._prepared = replace(prepared, client=cast("Client", self._client))
-        self._fingerprints = prepared.asking.question(prepared.client).fingerprints()
-        self._store = store_of_parts(said.sending.cache, prepared.client)
-        self._rows, self._ordered, self._raises = rows, ordered, said.on_error == "raise"
+    def __init__(self, asking: Asking, client: Client, supply: Supply, *, rows: int, ordered: bool) -> None:
+        said = asking.arguments
+        self._client, self._supply = HeldClient(client), supply
+        self._fingerprints = asking.question(client).fingerprints()
+        self._store = store_of_parts(said.sending.cache, client)
+        self._ordered, self._raises = ordered, said.on_error == "raise"
         self._window = window(rows, said.sending.max_concurrency)
-        self.count = max(1, -(-len(prepared.frame) // rows))
-        self._begun = self._taken = 0
+        self._begun = self._taken = self._rows_begun = 0
         self._over = False
         self._alive: dict[int, Slice] = {}
         self._finished: deque[Slice] = deque()
@@ -118,8 +119,11 @@ class Parts:
         run.held = True
         self._loop = bridge.private_loop()
 
-    async def take(self, post: Post) -> Part:
-        """The next finished part, which is then the caller's alone; raises what ended a part's work."""
+    async def take(self, post: Post) -> Part | None:
+        """The next finished part, which is then the caller's alone; `None` after the last.
+
+        Raises what ended a part's work, and, when the parts before it have been taken, what ended the supply.
+        """
         self._post = post
         try:
             while True:
@@ -127,6 +131,11 @@ class Parts:
                 found = self._finished_one()
                 if found is not None:
                     break
+                if not self._alive and (self._over or self._supply.over):
+                    error = self._supply.error()
+                    if error is not None:
+                        raise error
+                    return None
                 self._news.clear()
                 await self._news.wait()
             found.task.result()
@@ -145,7 +154,8 @@ class Parts:
         self._over = True
         self.run.held = False
         tasks = [each.task for each in self._alive.values()]
-        if self._taken < self.count and (self.run.stop is None or not all(task.done() for task in tasks)):
+        left = bool(tasks) or not self._supply.over
+        if left and (self.run.stop is None or not all(task.done() for task in tasks)):
             self.run.cancel()
         if tasks:
             await asyncio.wait(tasks, timeout=bridge.GRACE_SECONDS)
@@ -173,21 +183,28 @@ class Parts:
 
     def _begin(self) -> None:
         """Begin parts as long as there is use and room for one."""
-        while not self._over and self._begun < self.count and len(self._alive) < self._window:
+        while not self._over and len(self._alive) < self._window:
             latest = self._alive.get(self._begun - 1)
             if latest is not None and not latest.drawn and not latest.task.done():
                 return
-            self._alive[self._begun] = self._slice(self._begun)
+            prepared = self._supply.next(self._supplied)
+            if prepared is None:
+                return
+            self._alive[self._begun] = self._slice(self._begun, prepared)
             self._begun += 1
 
-    def _slice(self, number: int) -> Slice:
-        start, stop = number * self._rows, (number + 1) * self._rows
-        whole = self._prepared
-        frame = whole.frame.part(start, stop)
-        asked = None if whole.asked is None else whole.asked[start:stop]
-        plan = DrawnPlan(whole.prompt, self._fingerprints, length=len(frame), read=frame.cells, asked=asked)
+    def _supplied(self) -> None:
+        """The supply has got something, or has ended."""
+        self._begin()
+        self._news.set()
+
+    def _slice(self, number: int, prepared: Prepared) -> Slice:
+        prepared = replace(prepared, client=cast("Client", self._client))
+        frame = prepared.frame
+        plan = DrawnPlan(prepared.prompt, self._fingerprints, length=len(frame), read=frame.cells, asked=prepared.asked)
         plan.drawn = lambda: self._drawn(number)
-        part = Part(replace(whole, frame=frame, asked=asked), self.run, plan, self._store, offset=start)
+        part = Part(prepared, self.run, plan, self._store, offset=self._rows_begun)
+        self._rows_begun += len(frame)
         task = self._loop.create_task(part.work(self._show, self._home)(self._tell))
         found = Slice(number, part, task)
         task.add_done_callback(lambda _: self._ended(found))

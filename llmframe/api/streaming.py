@@ -12,6 +12,7 @@ from llmframe.api.eager import Part, begin_run, is_empty_list, without_rows
 from llmframe.api.parts import Parts, nowhere
 from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import warn_of_failures
+from llmframe.api.supply import Slices
 from llmframe.engine import bridge
 from llmframe.engine.progress import listener
 from llmframe.errors import UsageError, callers_place
@@ -43,15 +44,18 @@ class Stream:
 
     def __init__(self, prepared: Prepared, *, rows: int, ordered: bool) -> None:
         self._prepared = prepared
-        self._parts = Parts(prepared, rows=rows, ordered=ordered)
+        supply = Slices(prepared, rows=rows)
+        self._parts = Parts(prepared.asking, prepared.client, supply, rows=rows, ordered=ordered)
         self._place = callers_place()
 
     def parts(self) -> Generator[Any]:
         """The parts, for synchronous code."""
         self._open(home=None)
         try:
-            for _ in range(self._parts.count):
-                yield self._result(self._take())
+            while (part := self._take()) is not None:
+                taken = [self._result(part)]
+                del part
+                yield taken.pop()  # whoever takes it holds it, nobody else
             warn_of_failures(self._run, place=self._place)
         finally:
             self._close()
@@ -63,8 +67,10 @@ class Stream:
         at_home = said.loop == "current" or getattr(client, "foreign_loop", False)
         self._open(home=asyncio.get_running_loop() if at_home else None)
         try:
-            for _ in range(self._parts.count):
-                yield self._result(await bridge.arun(self._parts.take, interrupt=self._run.cancel))
+            while (part := await bridge.arun(self._parts.take, interrupt=self._run.cancel)) is not None:
+                taken = [self._result(part)]
+                del part
+                yield taken.pop()
             warn_of_failures(self._run, place=self._place)
         finally:
             try:
@@ -78,7 +84,7 @@ class Stream:
         show, self._close_bar = listener(self._prepared.asking.arguments.progress)
         self._parts.open(self._run, show=show, home=home)
 
-    def _take(self) -> Part:
+    def _take(self) -> Part | None:
         try:
             return bridge.run(self._parts.take, interrupt=self._run.cancel, verb="stream")
         except KeyboardInterrupt as interrupt:
