@@ -102,7 +102,7 @@ def test_a_rate_that_one_call_states_holds_for_three_threads_and_two_loops(
     last = max(
         number for number, prompt in enumerate(provider.prompts, 1) if "first" in prompt
     )  # with it the rate ends
-    assert last > 100  # the others had their turns meanwhile
+    assert last > 60  # the others had turns meanwhile; how many depends on how soon their threads have theirs
     # a slow machine is late, never early: from the beginning no more can have come than the rate and one burst
     for number, arrival in enumerate(provider.arrivals[:last], 1):
         assert number <= rate * (arrival - begun) + rate * BURST_SECONDS + 1
