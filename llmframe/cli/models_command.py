@@ -72,9 +72,7 @@ def models_command(query: Query = None, *, as_json: AsJson = False) -> None:
             console.print(_embedded_table(embedded))
         if query is None:
             console.print(_providers_table(priced))
-            console.print(
-                "A provider's models: `llmframe models anthropic/`. Parts of a name: `llmframe models 4o-mini`."
-            )
+            console.print("\nNext: `llmframe models anthropic/`, or `llmframe models 4o-mini`")
         elif priced:
             console.print(_models_table(priced))
 
