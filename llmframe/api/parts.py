@@ -148,6 +148,10 @@ class Parts:
         self._begin()
         return found.part
 
+    def wake(self) -> None:
+        """Have whoever waits for a part look whether there will be one; from any thread."""
+        self._loop.call_soon_threadsafe(self._news.set)
+
     async def end(self, post: Post) -> None:
         """Cancel what is in flight where parts are left, and let go of everything."""
         del post

@@ -74,7 +74,7 @@ class Reading:
         self._frames, self._prepare = frames, prepare
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="llmframe-read")
         self._coming: Future[Prepared | None] | None = None
-        self._over = False
+        self._over = self._ended = False
         self._error: BaseException | None = None
 
     @property
@@ -95,7 +95,7 @@ class Reading:
         self._error = coming.exception()
         found = None if self._error is not None else coming.result()
         if found is None:
-            self._over = True
+            self._over, self._ended = True, self._error is None
             self._thread.shutdown(wait=False)
         else:
             self._read(ready)
@@ -105,8 +105,13 @@ class Reading:
         """What reading raised."""
         return self._error
 
+    @property
+    def ended(self) -> bool:
+        """Whether all that was there has been read and taken."""
+        return self._ended
+
     def stop(self) -> None:
-        """Read nothing more."""
+        """Read nothing more; from any thread."""
         self._over = True
         self._thread.shutdown(wait=False, cancel_futures=True)
 

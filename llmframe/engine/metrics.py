@@ -35,12 +35,15 @@ class Metrics:
         Distinct requests by why they were asked, where the store can tell; `"kept"` are those that weren't.
     store_trouble
         Why answers couldn't be kept on disk.
+    output
+        Where a run over files has written its rows.
     """
 
     def __init__(self, *, model: str, price: Price) -> None:
         self.model, self.price = model, price
         self.output_mode: str | None = None
         self.notes: list[str] = []
+        self.output: str | None = None
         self.requests = self.retries = self.reasks = self.unknown_usage = 0
         self.usage = Usage(0, 0, 0)
         self.usd = 0.0
@@ -239,6 +242,7 @@ class Metrics:
             output_mode=self.output_mode,
             notes=tuple(dict.fromkeys(self.notes)),  # each part of a run may have found the same
             state=state,
+            output=self.output,
             timeline=timeline.series(now),
             frame=frame,
         )

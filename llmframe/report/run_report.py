@@ -88,6 +88,8 @@ class RunReport:
         `"running"`, `"done"`, `"stopped"` (a fault that meets every row, or `on_error="raise"`), `"interrupted"`.
     timeline
         The run over time, in at most 600 buckets; `plot()` draws it.
+    output
+        Of a run over files: where its rows are; `None` as long as that isn't written.
     frame
         After an interrupt or a stop: the frame as far as it got.
     """
@@ -133,6 +135,7 @@ class RunReport:
     notes: tuple[str, ...] = ()
     state: RunState = "done"
     timeline: Series = field(default_factory=Series, repr=False)
+    output: str | None = None
     frame: object = field(default=None, repr=False, compare=False)
 
     @property
@@ -231,6 +234,7 @@ class RunReport:
             *self._money(),
             *self._times(),
             *([("asked by", self.output_mode)] if self.output_mode else []),
+            *([("output", self.output)] if self.output else []),
             *(("note", note) for note in self.notes),
         ]
 

@@ -1,0 +1,289 @@
+"""One run from files to a file: read ahead, answered in order, written as it goes."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import errno
+from collections import Counter
+from collections.abc import Callable, Generator, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from llmframe.api.eager import Part
+from llmframe.api.joblock import locked
+from llmframe.api.parts import Parts
+from llmframe.api.prepared import Asking, Prepared
+from llmframe.api.publishing import Ledger
+from llmframe.api.runs import new_run, warn_of_failures
+from llmframe.api.supply import Reading
+from llmframe.clients.base import Client
+from llmframe.core.outcome import Failure
+from llmframe.engine import bridge
+from llmframe.engine.progress import listener
+from llmframe.engine.run import Run
+from llmframe.errors import Place, RowError, StoreError, StoreTrouble, callers_place
+from llmframe.frames import wrap
+from llmframe.frames.base import Frame
+from llmframe.report import RunReport
+
+PART_BYTES: Final = 16 * 2**20
+"""Most bytes of a part as it's read: a few of them, with their prompts and answers, stay far below 400 MB."""
+
+GOES_ON: Final = "parts that were finished are kept; the same call again goes on where this one stopped"
+
+FAILED: Final = Failure("cancelled", "the run ended before its last row")
+
+_TROUBLES: Final[dict[int | None, StoreTrouble]] = {
+    errno.ENOSPC: "full",
+    errno.EDQUOT: "full",
+    errno.EFBIG: "full",
+    errno.EROFS: "readonly",
+    errno.EACCES: "readonly",
+    errno.EPERM: "readonly",
+}
+
+
+class Source(Protocol):
+    """What is read: rows in their order, as tables that fit into memory."""
+
+    @property
+    def identity(self) -> str:
+        """Digest of the files' names, sizes and times."""
+        ...
+
+    def tables(self, rows: int, max_bytes: int, start: int = 0) -> Iterator[Any]:
+        """The rows from `start` on, in tables of at most so many rows and about so many bytes."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Passage:
+    """A map from files to a file, checked to the last argument.
+
+    Parameters
+    ----------
+    client, prepared
+        What asks; and the map over a table without rows, whose prompt and layout all parts have.
+    source, reopened, total
+        The input; what tells its identity anew; its rows, `None` where nobody knows before it's read.
+    ledger, target, schema, lock
+        What is written: the parts, the output's name, its schema, and the lock file (`None` where it can't have one).
+    rows
+        Most rows of a part.
+    """
+
+    prepared: Prepared
+    source: Source
+    reopened: Callable[[], str]
+    total: int | None
+    ledger: Ledger
+    target: str
+    schema: Any
+    lock: Path | None
+    rows: int
+
+    @property
+    def asking(self) -> Asking:
+        """What is asked."""
+        return self.prepared.asking
+
+    @property
+    def client(self) -> Client:
+        """What asks."""
+        return self.prepared.client
+
+
+class Backfill:
+    """The run of a passage, from the caller's side."""
+
+    def __init__(self, passage: Passage, *, verb: str) -> None:
+        self._passage, self._verb = passage, verb
+        self._place: Place = callers_place()
+        self._read_rows = 0
+        self._starts: list[int] = []  # of the parts on their way
+
+    def run(self) -> RunReport:
+        """All of it, for synchronous code."""
+        with self._locked():
+            self._open(home=None)
+            try:
+                try:
+                    while (part := self._take()) is not None:
+                        self._keep(part)
+                        del part
+                except BaseException:
+                    self._run.stop = self._run.stop or FAILED
+                    raise
+                finally:
+                    self._supply.stop()
+                    bridge.run(self._parts.end, interrupt=_nothing, verb=self._verb)
+                    self._close_bar(self._run.progress())
+                self._finish()
+            except KeyboardInterrupt as interrupt:
+                interrupt.args = interrupt.args or (GOES_ON,)
+                raise
+        return self._told()
+
+    async def arun(self) -> RunReport:
+        """All of it, for async code; files are written in threads."""
+        said, client = self._passage.asking.arguments, self._passage.client
+        at_home = said.loop == "current" or getattr(client, "foreign_loop", False)
+        with self._locked():
+            self._open(home=asyncio.get_running_loop() if at_home else None)
+            try:
+                while (part := await bridge.arun(self._parts.take, interrupt=self._interrupt)) is not None:
+                    await asyncio.to_thread(self._keep, part)
+                    del part
+            except BaseException:
+                self._run.stop = self._run.stop or FAILED
+                raise
+            finally:
+                self._supply.stop()
+                try:
+                    await bridge.arun(self._parts.end, interrupt=_nothing)
+                finally:
+                    self._close_bar(self._run.progress())
+            await asyncio.to_thread(self._finish)
+        return self._told()
+
+    def _take(self) -> Part | None:
+        return bridge.run(self._parts.take, interrupt=self._interrupt, verb=self._verb)
+
+    def _interrupt(self) -> None:
+        self._run.cancel()
+        self._supply.stop()
+        self._parts.wake()
+
+    def _locked(self) -> contextlib.AbstractContextManager[None]:
+        lock = self._passage.lock
+        return contextlib.nullcontext() if lock is None else locked(lock, target=self._passage.target)
+
+    def _open(self, *, home: asyncio.AbstractEventLoop | None) -> None:
+        passage = self._passage
+        sending, ledger = passage.asking.arguments.sending, passage.ledger
+        run = self._run = new_run(
+            model=passage.client.model,
+            provider=passage.client.provider,
+            rows=None,
+            budget=sending.budget,
+            prices=sending.prices,
+        )
+        with self._writing():
+            ledger.open()
+        run.metrics.notes += ledger.notes
+        for part in ledger.recognised:
+            run.metrics.rows += part.rows
+            run.metrics.answered += part.answered
+            run.metrics.cached += part.answered
+            run.metrics.not_asked += part.not_asked
+            run.metrics.failed.update(part.failed)
+        if passage.total is not None:
+            run.rows = run.metrics.expected_rows = max(0, passage.total - ledger.rows)
+        supply = self._supply = Reading(self._frames(), self._prepare)
+        run.stopping.add(supply.stop)
+        self._parts = Parts(passage.asking, passage.client, supply, rows=passage.rows, ordered=True)
+        show, self._close_bar = listener(passage.asking.arguments.progress)
+        self._parts.open(run, show=show, home=home)
+
+    def _frames(self) -> Iterator[Frame]:
+        """The rows that no finished part has, in the reader's thread."""
+        passage = self._passage
+        for start, stop in passage.ledger.gaps():
+            at = start
+            for table in passage.source.tables(passage.rows, PART_BYTES, start):
+                rows = table.num_rows if stop is None else min(table.num_rows, stop - at)
+                if rows:
+                    self._starts.append(at)
+                    at += rows
+                    yield wrap(table if rows == table.num_rows else table.slice(0, rows))
+                if stop is not None and at >= stop:
+                    break
+            self._read_rows = at
+
+    def _prepare(self, frame: Frame) -> Prepared:
+        whole = self._passage.prepared
+        where = whole.asking.arguments.where
+        asked = None if where is None else frame.mask(where)
+        return Prepared(whole.asking, frame, whole.prompt, whole.client, asked)
+
+    def _keep(self, part: Part) -> None:
+        """Write a part whose rows all have an end of their own."""
+        run, ask = self._run, part.prepared.asking
+        start = self._starts.pop(0)
+        if run.stop is not None:  # whatever stops the sending, to read on is of no use
+            self._supply.stop()
+        failed = failures(part)
+        table: Any = part.prepared.frame.attach(part.columns(), replace=ask.arguments.overwrite)
+        if ask.arguments.on_error == "raise" and failed:
+            self._raise_first(part, table, start)
+        if run.stop is not None and failed.keys() & {run.stop.kind, "budget", "cancelled"}:
+            return
+        not_asked = part.plan.not_asked
+        answered = part.plan.length - not_asked - sum(failed.values())
+        with self._writing():
+            self._passage.ledger.add(table, start=start, answered=answered, not_asked=not_asked, failed=failed)
+
+    def _raise_first(self, part: Part, table: object, start: int) -> None:
+        found = part.first_failure()
+        if found is not None:
+            row, failure = found
+            raise RowError(
+                f"row {start + row} failed: {failure.kind} (`{part.prepared.asking.layout.error_place}` in this "
+                f"exception's `.frame` says why); {self._passage.target!r} isn't written, {GOES_ON}",
+                kind=failure.kind,
+                frame=table,
+            )
+
+    def _finish(self) -> None:
+        """Publish, when every row has its end."""
+        passage, run = self._passage, self._run
+        if not self._supply.ended or (run.stop is not None and passage.ledger.rows < self._read_rows):
+            run.metrics.notes.append(f"{passage.target!r} isn't written yet: {GOES_ON}")
+            return
+        if passage.reopened() != passage.source.identity:
+            raise StoreError(
+                f"the input has changed while it was read, so {passage.target!r} isn't written; answers are kept: "
+                "the same call again asks only about rows that are new",
+                reason="damaged",
+            )
+        with self._writing():
+            passage.ledger.publish(passage.schema, rows=self._read_rows)
+        run.metrics.output = passage.target
+
+    @contextlib.contextmanager
+    def _writing(self) -> Generator[None]:
+        try:
+            yield
+        except OSError as error:
+            raise StoreError(
+                f"{self._passage.target!r} can't be written: {error.strerror or error}. Answers are kept; "
+                "the same call again goes on where this one stopped",
+                reason=_TROUBLES.get(error.errno, "io"),
+            ) from error
+
+    def _told(self) -> RunReport:
+        warn_of_failures(self._run, place=self._place)
+        return self._run.report()
+
+
+def failures(part: Part) -> Counter[str]:
+    """A finished part's failed rows by kind."""
+    plan, missing = part.plan, part.run.missing
+    failed: Counter[str] = Counter()
+    told = [*part.outcomes, *[None] * (len(plan.shares) - len(part.outcomes))]
+    for outcome, rows in zip(told, plan.shares, strict=False):
+        result = missing if outcome is None else outcome.result
+        if isinstance(result, Failure):
+            failed[result.kind] += rows
+    for failure, rows in plan.failed_rows.items():
+        failed[failure.kind] += rows
+    undrawn = plan.length - plan.not_asked - sum(plan.shares) - sum(plan.failed_rows.values())
+    if undrawn:
+        failed[missing.kind] += undrawn
+    return failed
+
+
+def _nothing() -> None:
+    return None

@@ -1,0 +1,84 @@
+"""What decides an output, as a digest: a run that has the same may go on with another's parts."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import inspect
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict
+from typing import Any, Final, cast, get_args
+
+from pydantic import BaseModel
+
+from llmframe.api.examples import examples_of
+from llmframe.api.prepared import Asking
+from llmframe.clients.base import Client
+from llmframe.core.request import KEY_VERSION, canonical_json
+
+DIGEST_VERSION: Final = 1
+"""Raised whenever the same job gets another digest."""
+
+OF_THE_OUTPUT: Final = ("on_null", "prefix", "into", "overwrite", "labels", "nested", "confidence", "meta")
+"""Options that change what is written, beside what is asked."""
+
+
+def job_digest(ask: Asking, client: Client, files: Mapping[str, object]) -> str | None:
+    """The digest of a job; it holds no text of its prompt.
+
+    Parameters
+    ----------
+    files
+        How the files are read and written.
+
+    Returns
+    -------
+    str or None
+        64 hex digits; `None` when the prompt or `where` is a function, which nobody can compare.
+    """
+    said = ask.arguments
+    if callable(said.prompt_template) or callable(said.where):
+        return None
+    told = {
+        "version": [DIGEST_VERSION, KEY_VERSION],
+        "question": asdict(ask.question(client).components()),
+        "prompt": [said.prompt_template, said.system],
+        "examples": examples_of(said.examples, ask.schema, template=said.prompt_template, series=False),
+        "validators": list(_sources(said.schema, set())),
+        "output": {name: getattr(said, name) for name in OF_THE_OUTPUT},
+        "columns": [str(part) for part in ask.layout.types],
+        "where": None if said.where is None else _expression(said.where),
+        "refresh": said.sending.cache == "refresh",
+        "files": dict(files),
+    }
+    return hashlib.sha256(canonical_json(told).encode()).hexdigest()
+
+
+def _expression(where: object) -> str:
+    """A polars expression as text."""
+    return cast("Any", where).meta.serialize().hex()
+
+
+def _sources(annotation: object, seen: set[object]) -> Iterator[str]:
+    """The source text of models and of functions in their annotations: a changed validator is another job."""
+    for inner in get_args(annotation):
+        yield from _sources(inner, seen)
+    if isinstance(annotation, types.FunctionType):
+        yield from _source(annotation)
+    if not isinstance(annotation, type) or annotation in seen:
+        return
+    seen.add(annotation)
+    for kind in annotation.__mro__:
+        if kind.__module__.partition(".")[0] not in ("builtins", "pydantic", "typing", "enum", "abc"):
+            yield from _source(kind)
+    if issubclass(annotation, BaseModel):
+        for field in annotation.model_fields.values():
+            yield from _sources(field.annotation, seen)
+            for validator in field.metadata:
+                yield from _sources(getattr(validator, "func", None), seen)
+
+
+def _source(code: Any) -> Iterator[str]:
+    with contextlib.suppress(OSError, TypeError):  # typed into an interpreter, or built at run time
+        yield inspect.getsource(code)
