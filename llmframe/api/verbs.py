@@ -144,7 +144,7 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     prices
         Your own, in dollars per million tokens: `{"my-model": {"input": 0.15, "output": 0.6, "cached": 0.075}}`.
     cache
-        `True`: answers are kept in the process; `"refresh"`: ask again; `False`: keep nothing.
+        `True`: answers are kept in the user's cache folder; a path or store: there; `"refresh"`: ask again; `False`.
     output_mode
         `"json_schema"`, `"tools"`, `"json"`; `"auto"` begins with the first and steps down when it is refused.
     **unknown
