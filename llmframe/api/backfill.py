@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import errno
 from collections import Counter
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -53,7 +53,7 @@ class Source(Protocol):
         """Digest of the files' names, sizes and times."""
         ...
 
-    def tables(self, rows: int, max_bytes: int, start: int = 0) -> Iterator[Any]:
+    def tables(self, rows: int, max_bytes: int, *, start: int = 0) -> Iterator[Any]:
         """The rows from `start` on, in tables of at most so many rows and about so many bytes."""
         ...
 
@@ -64,14 +64,16 @@ class Passage:
 
     Parameters
     ----------
-    client, prepared
-        What asks; and the map over a table without rows, whose prompt and layout all parts have.
+    prepared
+        The map over a table without rows: all parts have its prompt, layout and client.
     source, reopened, total
         The input; what tells its identity anew; its rows, `None` where nobody knows before it's read.
     ledger, target, schema, lock
         What is written: the parts, the output's name, its schema, and the lock file (`None` where it can't have one).
     rows
         Most rows of a part.
+    exists
+        What becomes of an output that is there.
     """
 
     prepared: Prepared
@@ -83,6 +85,7 @@ class Passage:
     schema: Any
     lock: Path | None
     rows: int
+    exists: str
 
     @property
     def asking(self) -> Asking:
@@ -102,6 +105,7 @@ class Backfill:
         self._passage, self._verb = passage, verb
         self._place: Place = callers_place()
         self._read_rows = 0
+        self._unfinished = False
         self._starts: list[int] = []  # of the parts on their way
 
     def run(self) -> RunReport:
@@ -156,9 +160,15 @@ class Backfill:
         self._supply.stop()
         self._parts.wake()
 
-    def _locked(self) -> contextlib.AbstractContextManager[None]:
+    @contextlib.contextmanager
+    def _locked(self) -> Generator[None]:
         lock = self._passage.lock
-        return contextlib.nullcontext() if lock is None else locked(lock, target=self._passage.target)
+        with contextlib.ExitStack() as held:
+            if lock is not None:
+                with self._writing():
+                    lock.parent.mkdir(parents=True, exist_ok=True)
+                    held.enter_context(locked(lock, target=self._passage.target))
+            yield
 
     def _open(self, *, home: asyncio.AbstractEventLoop | None) -> None:
         passage = self._passage
@@ -180,7 +190,8 @@ class Backfill:
             run.metrics.not_asked += part.not_asked
             run.metrics.failed.update(part.failed)
         if passage.total is not None:
-            run.rows = run.metrics.expected_rows = max(0, passage.total - ledger.rows)
+            run.rows = run.metrics.expected_rows = max(0, passage.total - ledger.rows_finished())
+        self._gaps = ledger.gaps
         supply = self._supply = Reading(self._frames(), self._prepare)
         run.stopping.add(supply.stop)
         self._parts = Parts(passage.asking, passage.client, supply, rows=passage.rows, ordered=True)
@@ -190,16 +201,13 @@ class Backfill:
     def _frames(self) -> Iterator[Frame]:
         """The rows that no finished part has, in the reader's thread."""
         passage = self._passage
-        for start, stop in passage.ledger.gaps():
-            at = start
-            for table in passage.source.tables(passage.rows, PART_BYTES, start):
-                rows = table.num_rows if stop is None else min(table.num_rows, stop - at)
-                if rows:
-                    self._starts.append(at)
-                    at += rows
-                    yield wrap(table if rows == table.num_rows else table.slice(0, rows))
-                if stop is not None and at >= stop:
-                    break
+        for gap in self._gaps:
+            at = gap.start
+            tables = passage.source.tables(passage.rows, PART_BYTES, start=at)
+            for table in tables if gap.stop is None else first_rows(tables, gap.stop - at):
+                self._starts.append(at)
+                at += table.num_rows
+                yield wrap(table)
             self._read_rows = at
 
     def _prepare(self, frame: Frame) -> Prepared:
@@ -219,6 +227,8 @@ class Backfill:
         if ask.arguments.on_error == "raise" and failed:
             self._raise_first(part, table, start)
         if run.stop is not None and failed.keys() & {run.stop.kind, "budget", "cancelled"}:
+            self._unfinished = True
+        if self._unfinished:  # parts after it aren't written either: what is there are the first rows
             return
         not_asked = part.plan.not_asked
         answered = part.plan.length - not_asked - sum(failed.values())
@@ -239,17 +249,17 @@ class Backfill:
     def _finish(self) -> None:
         """Publish, when every row has its end."""
         passage, run = self._passage, self._run
-        if not self._supply.ended or (run.stop is not None and passage.ledger.rows < self._read_rows):
+        if self._unfinished or not self._supply.ended:
             run.metrics.notes.append(f"{passage.target!r} isn't written yet: {GOES_ON}")
             return
-        if passage.reopened() != passage.source.identity:
+        if not passage.ledger.has_all(self._read_rows) or passage.reopened() != passage.source.identity:
             raise StoreError(
                 f"the input has changed while it was read, so {passage.target!r} isn't written; answers are kept: "
                 "the same call again asks only about rows that are new",
                 reason="damaged",
             )
         with self._writing():
-            passage.ledger.publish(passage.schema, rows=self._read_rows)
+            passage.ledger.publish(passage.schema, mode=passage.exists)
         run.metrics.output = passage.target
 
     @contextlib.contextmanager
@@ -266,6 +276,20 @@ class Backfill:
     def _told(self) -> RunReport:
         warn_of_failures(self._run, place=self._place)
         return self._run.report()
+
+
+def first_rows(tables: Iterable[Any], rows: int) -> Iterator[Any]:
+    """One table of the first `rows` rows; fewer where no more come."""
+    batches: list[Any] = []
+    kind: Any = None
+    for table in tables:
+        kind = type(table)
+        batches += table.slice(0, rows).to_batches()
+        rows -= min(rows, table.num_rows)
+        if not rows:
+            break
+    if batches:
+        yield kind.from_batches(batches)
 
 
 def failures(part: Part) -> Counter[str]:

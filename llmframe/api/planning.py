@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Final, cast
 
 from llmframe.api.arguments import Arguments
@@ -13,9 +13,10 @@ from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import price_of
 from llmframe.budget import budget_of
 from llmframe.clients.base import Client
+from llmframe.core.distinct import Distinct
 from llmframe.core.outcome import Answer
 from llmframe.core.outlay import CHARACTERS_PER_TOKEN, Outlay, most_tokens
-from llmframe.core.plan import NOT_ASKED, Planned
+from llmframe.core.plan import Plan, Planned
 from llmframe.core.prices import Price
 from llmframe.core.request import canonical_json, text_digest
 from llmframe.frames import wrap
@@ -33,62 +34,102 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
     if _is_empty_list(native):
         return _without_rows(arguments)
     prepared = prepare(asking(arguments), wrap(native), verb="plan")
-    plan, schema = prepared.plan(), prepared.asking.schema
-    store = store_of(arguments.sending.cache, prepared.client)
-    components = prepared.asking.question(prepared.client).components()
-    changes: Counter[str] = Counter()
-    to_send = cached = characters = 0
-    prompts: list[list[dict[str, object]]] = []
-    for chunk in plan.draw():
-        kept = store.get_many([planned.key for planned in chunk]) if chunk else {}
-        asked: list[Planned] = []
-        for planned in chunk:
-            if len(prompts) < SHOWN_PROMPTS:
-                prompts.append(planned.messages)
-            entry = kept.get(planned.key)
-            if entry is not None and isinstance(schema.read(entry.text), Answer):
-                cached += 1
+    return plan_parts(prepared, [prepared])
+
+
+def plan_parts(whole: Prepared, parts: Iterable[Prepared]) -> PlanReport:
+    """The plan of a map that comes in parts, each of them looked at once.
+
+    Parameters
+    ----------
+    whole
+        What all parts ask.
+    parts
+        Maps over the rows.
+    """
+    count = _Count(whole)
+    for part in parts:
+        count.add(part.plan())
+    return count.report()
+
+
+class _Count:
+    """What the parts of a plan have in all."""
+
+    def __init__(self, whole: Prepared) -> None:
+        self._whole, self._schema = whole, whole.asking.schema
+        self._store = store_of(whole.asking.arguments.sending.cache, whole.client)
+        self._components = whole.asking.question(whole.client).components()
+        self._seen = Distinct()
+        self._changes: Counter[str] = Counter()
+        self._rows = self._nulls = self._failed = self._not_asked = 0
+        self._to_send = self._cached = self._characters = 0
+        self._prompts: list[list[dict[str, object]]] = []
+        self._problems: dict[str, str] = {}
+
+    def add(self, plan: Plan) -> None:
+        """Count a part's rows, and those of its requests that no part before it has."""
+        for chunk in plan.draw():
+            self._requests([planned for planned in chunk if self._seen.add(planned.key)])
+        for failure, rows in plan.failed_rows.items():
+            if failure.kind == "null":
+                self._nulls += rows
                 continue
-            to_send += 1
+            self._failed += rows
+            self._problems.setdefault(failure.kind, str(failure))
+        self._rows += plan.length
+        self._not_asked += plan.not_asked
+
+    def _requests(self, fresh: Sequence[Planned]) -> None:
+        kept = self._store.get_many([planned.key for planned in fresh]) if fresh else {}
+        asked: list[Planned] = []
+        for planned in fresh:
+            if len(self._prompts) < SHOWN_PROMPTS:
+                self._prompts.append(planned.messages)
+            entry = kept.get(planned.key)
+            if entry is not None and isinstance(self._schema.read(entry.text), Answer):
+                self._cached += 1
+                continue
+            self._to_send += 1
             if entry is None:
                 asked.append(planned)
             else:
-                changes["reply"] += 1
-            characters += sum(len(str(message.get("content", ""))) for message in planned.messages)
-        if isinstance(store, SharedStore) and asked:
-            changes.update(store.changes([text_digest(planned.messages) for planned in asked], components))
-    changes["kept"] = cached
-    wire = cast("Mapping[str, object]", schema.wire)
-    outlay = _outlay(prepared, to_send, characters + to_send * len(canonical_json(wire)))
-    sending = arguments.sending
-    budget, price = _money(prepared.client, arguments)
-    nulls = sum(failure.kind == "null" for failure in plan.failures.values())
-    problems: dict[str, str] = {}
-    for failure in plan.failures.values():
-        if failure.kind != "null":
-            problems.setdefault(failure.kind, str(failure))
-    return PlanReport(
-        model=prepared.client.model,
-        rows=plan.length,
-        null_rows=nulls,
-        failed_rows=len(plan.failures) - nulls,
-        not_asked=plan.requests.count(NOT_ASKED),
-        requests=to_send,
-        cached=cached,
-        changes={change: count for change, count in changes.items() if count},
-        input_tokens=outlay.input_tokens,
-        output_tokens=outlay.output_tokens,
-        characters_per_token=CHARACTERS_PER_TOKEN,
-        usd=outlay.usd(price),
-        usd_range=outlay.usd_range(price),
-        seconds=outlay.seconds(
-            requests_per_minute=sending.requests_per_minute, tokens_per_minute=sending.tokens_per_minute
-        ),
-        prompts=tuple(prompts),
-        schema=wire,
-        problems=tuple(problems.values()),
-        budget=budget,
-    )
+                self._changes["reply"] += 1
+            self._characters += sum(len(str(message.get("content", ""))) for message in planned.messages)
+        if isinstance(self._store, SharedStore) and asked:
+            digests = [text_digest(planned.messages) for planned in asked]
+            self._changes.update(self._store.changes(digests, self._components))
+
+    def report(self) -> PlanReport:
+        """All of it."""
+        whole, arguments = self._whole, self._whole.asking.arguments
+        wire = cast("Mapping[str, object]", self._schema.wire)
+        outlay = _outlay(whole, self._to_send, self._characters + self._to_send * len(canonical_json(wire)))
+        sending = arguments.sending
+        budget, price = _money(whole.client, arguments)
+        changes = {**self._changes, "kept": self._cached}
+        return PlanReport(
+            model=whole.client.model,
+            rows=self._rows,
+            null_rows=self._nulls,
+            failed_rows=self._failed,
+            not_asked=self._not_asked,
+            requests=self._to_send,
+            cached=self._cached,
+            changes={change: count for change, count in changes.items() if count},
+            input_tokens=outlay.input_tokens,
+            output_tokens=outlay.output_tokens,
+            characters_per_token=CHARACTERS_PER_TOKEN,
+            usd=outlay.usd(price),
+            usd_range=outlay.usd_range(price),
+            seconds=outlay.seconds(
+                requests_per_minute=sending.requests_per_minute, tokens_per_minute=sending.tokens_per_minute
+            ),
+            prompts=tuple(self._prompts),
+            schema=wire,
+            problems=tuple(self._problems.values()),
+            budget=budget,
+        )
 
 
 def _is_empty_list(native: object) -> bool:

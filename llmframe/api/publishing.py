@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
 
-from llmframe.errors import ErrorKind, StoreError
+from llmframe.errors import ErrorKind
 
 STATE_VERSION: Final = 1
 """Raised whenever a state that was written before means something else."""
@@ -16,35 +16,16 @@ LASTING: Final[frozenset[ErrorKind]] = frozenset({"null", "render", "encoding"})
 
 
 class Target(Protocol):
-    """Where an output is written: parts first, then all of it at once."""
+    """As much of a target as a ledger needs; `llmframe.frames.files.ports` tells what each does."""
 
-    def occupied(self) -> str | None:
-        """What stands in its place; `None` when it's free, or holds what an earlier run of ours left unfinished."""
-        ...
-
-    def write_part(self, name: str, table: Any) -> int:
-        """Write a part, all or nothing, and tell its bytes."""
-        ...
-
-    def parts(self) -> Mapping[str, int]:
-        """The parts that are there, with their bytes."""
-        ...
-
-    def remove_part(self, name: str) -> None:
-        """Remove a part that this or an earlier run has written."""
-        ...
-
-    def read_state(self) -> Mapping[str, Any] | None:
-        """What an earlier run has written about itself; `None` without one, or where it can't be read."""
-        ...
-
-    def write_state(self, state: Mapping[str, Any]) -> None:
-        """Write it, all or nothing."""
-        ...
-
-    def publish(self, names: Sequence[str], schema: Any) -> None:
-        """Have these parts, in this order, appear as the output."""
-        ...
+    def part_name(self, number: int) -> str: ...
+    def write_part(self, name: str, table: Any) -> int: ...
+    def parts(self) -> dict[str, int]: ...
+    def remove_part(self, name: str) -> None: ...
+    def read_state(self) -> dict[str, Any] | None: ...
+    def write_state(self, state: dict[str, Any]) -> None: ...
+    def publish(self, names: Sequence[str], schema: Any, *, mode: str = "error", token: str | None = None) -> None: ...
+    def clean(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,7 +35,7 @@ class FinishedPart:
     Parameters
     ----------
     start, rows
-        Where it stands in the input.
+        Its place among the input's rows.
     bytes
         Its size, by which a part that is cut short is known.
     answered, not_asked, failed
@@ -103,8 +84,16 @@ class Job:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class Gap:
+    """Rows that have to be asked: those of one part, or without `stop` all to the end."""
+
+    start: int
+    stop: int | None
+
+
 class Ledger:
-    """The parts of one output, written as they are finished and found again by the next run.
+    """The parts of one output, written in order as they are finished, and found again by the next run.
 
     Attributes
     ----------
@@ -117,34 +106,33 @@ class Ledger:
     def __init__(self, target: Target, job: Job) -> None:
         self._target, self._job = target, job
         self._parts: dict[int, FinishedPart] = {}
+        self._again: set[int] = set()  # starts of parts that are there and are asked again
         self.recognised: tuple[FinishedPart, ...] = ()
         self.notes: list[str] = []
 
-    def open(self) -> None:
-        """Find out what an earlier run has finished, and remove the parts of it that nobody needs."""
-        state = self._target.read_state()
-        told = _parts_of(state)
-        kept = self._usable(state, told) if state is not None and told else []
-        self.recognised = tuple(kept)
-        self._parts = {part.start: part for part in kept}
-        names = {part.name for part in kept}
-        for part in told:
-            if part.name not in names:
-                self._target.remove_part(part.name)
-        self._write_state()  # before a part is written whose name and size may be those of one that isn't this job's
+    @property
+    def gaps(self) -> list[Gap]:
+        """What has to be read, in order; parts that are made again have the rows that they had."""
+        again = [Gap(start, self._parts[start].stop) for start in sorted(self._again)]
+        return [*again, Gap(self._rows(), None)]
 
-    def gaps(self) -> Iterator[tuple[int, int | None]]:
-        """Ranges of rows that no recognised part covers; the last one has no end."""
-        at = 0
-        for part in self.recognised:
-            if part.start > at:
-                yield at, part.start
-            at = part.stop
-        yield at, None
+    def open(self) -> None:
+        """Find out what an earlier run has finished; the parts of another job are removed."""
+        state = self._target.read_state()
+        told = parts_of(state)
+        reason = None if state is None or not told else self._other(state)
+        if reason is None:
+            self._recognise(told)
+        else:
+            self.notes.append(reason)
+            for part in told:
+                self._target.remove_part(part.name)
+        self._write_state()  # before a part is written whose name and size may be those of another job's
 
     def add(self, table: Any, *, start: int, answered: int, not_asked: int, failed: Mapping[str, int]) -> None:
-        """Write a finished part and record it."""
-        name = f"part-{start:012d}"
+        """Write a finished part and record it; parts come in the order of the gaps."""
+        before = self._parts.get(start)
+        name = before.name if before is not None else self._target.part_name(len(self._parts))
         size = self._target.write_part(name, table)
         self._parts[start] = FinishedPart(
             name=name,
@@ -155,66 +143,51 @@ class Ledger:
             not_asked=not_asked,
             failed=dict(failed),
         )
+        self._again.discard(start)
         self._write_state()
 
-    @property
-    def rows(self) -> int:
-        """Rows of the parts that are finished."""
-        return sum(part.rows for part in self._parts.values())
+    def has_all(self, rows: int) -> bool:
+        """Whether each of the input's `rows` is in a finished part."""
+        return not self._again and self._rows() == rows
 
-    def __len__(self) -> int:
-        """How many parts are finished."""
-        return len(self._parts)
+    def rows_finished(self) -> int:
+        """Rows of finished parts."""
+        return sum(part.rows for part in self._parts.values() if part.start not in self._again)
 
-    def publish(self, schema: Any, *, rows: int) -> None:
-        """Have the parts appear as the output.
+    def publish(self, schema: Any, *, mode: str) -> None:
+        """Have the parts appear as the output, and remove what only the run needed."""
+        digest = self._job.digest
+        token = None if digest is None else f"{digest[:32]}-{self._job.source[:32]}"
+        names = [self._parts[start].name for start in sorted(self._parts)]
+        self._target.publish(names, schema, mode=mode, token=token)
+        self._target.clean()
 
-        Raises
-        ------
-        StoreError
-            If they don't hold each of the input's `rows` once: then the output stays as it was.
-        """
-        parts = [self._parts[start] for start in sorted(self._parts)]
-        at = 0
-        for part in parts:
-            if part.start != at:
-                raise StoreError(f"the parts written lack rows from {at:,} on; nothing was published", reason="damaged")
-            at = part.stop
-        if at != rows:
-            raise StoreError(f"the parts written hold {at:,} of {rows:,} rows; nothing was published", reason="damaged")
-        self._target.publish([part.name for part in parts], schema)
+    def _rows(self) -> int:
+        return max((part.stop for part in self._parts.values()), default=0)
 
-    def _usable(self, state: Mapping[str, Any], told: Sequence[FinishedPart]) -> list[FinishedPart]:
-        """The parts of an earlier run that are what this one would write."""
+    def _other(self, state: Mapping[str, Any]) -> str | None:
+        """Why the parts of an earlier run aren't this job's; `None` when they are."""
+        job = self._job
         if state.get("version") != STATE_VERSION:
-            self.notes.append("parts of an earlier run were written by another version of llmframe: made anew")
-            return []
-        if self._job.digest is None:
-            self.notes.append("nobody can tell whether a function is the same as before: finished parts were made anew")
-            return []
-        if state.get("job") != self._job.digest:
-            self.notes.append("parts of an earlier run had another prompt, schema, model or option: made anew")
-            return []
-        if state.get("source") != self._job.source:
-            self.notes.append("the input has changed since an earlier run: its parts were made anew")
-            return []
-        there = self._target.parts()
-        kept: list[FinishedPart] = []
-        again = at = 0
-        for part in told:
-            if part.start < at or there.get(part.name) != part.bytes:
-                continue
-            if part.mendable:
-                again += part.mendable
-                continue
-            kept.append(part)
-            at = part.stop
-        if kept:
-            rows = sum(part.rows for part in kept)
-            self.notes.append(f"{len(kept):,} parts with {rows:,} rows were finished by an earlier run")
-        if again:
+            return "parts of an earlier run were written by another version of llmframe: made anew"
+        if job.digest is None:
+            return "nobody can tell whether a function is the same as before: finished parts were made anew"
+        if state.get("job") != job.digest:
+            return "parts of an earlier run had another prompt, schema, model or option: made anew"
+        if state.get("source") != job.source:
+            return "the input has changed since an earlier run: its parts were made anew"
+        return None
+
+    def _recognise(self, told: Sequence[FinishedPart]) -> None:
+        there = self._target.parts() if told else {}
+        self._parts = {part.start: part for part in told}
+        self._again = {part.start for part in told if part.mendable or there.get(part.name) != part.bytes}
+        self.recognised = tuple(part for part in told if part.start not in self._again)
+        if self.recognised:
+            rows = sum(part.rows for part in self.recognised)
+            self.notes.append(f"{len(self.recognised):,} parts with {rows:,} rows were finished by an earlier run")
+        if again := sum(self._parts[start].mendable for start in self._again):
             self.notes.append(f"{again:,} rows that failed in an earlier run were asked again")
-        return kept
 
     def _write_state(self) -> None:
         job = self._job
@@ -229,10 +202,11 @@ class Ledger:
         )
 
 
-def _parts_of(state: Mapping[str, Any] | None) -> list[FinishedPart]:
-    """The parts that a state tells of, by their place; none where it isn't one of ours."""
+def parts_of(state: Mapping[str, Any] | None) -> list[FinishedPart]:
+    """The parts that a state tells of, as far as each begins where the one before it ends."""
     try:
-        told = cast("list[dict[str, Any]]", (state or {}).get("parts", []))
-        return sorted((FinishedPart(**part) for part in told), key=lambda part: part.start)
+        told = [FinishedPart(**part) for part in cast("list[dict[str, Any]]", (state or {}).get("parts", []))]
+        ends = [0, *(part.stop for part in told)]
     except (TypeError, AttributeError):
-        return []
+        return []  # not of this version
+    return [part for part, end in zip(told, ends, strict=False) if part.start == end]
