@@ -1,0 +1,114 @@
+"""What a run writes: opening the place for it."""
+
+from __future__ import annotations
+
+import os
+
+from llmframe.errors import UsageError
+from llmframe.frames.files.delta_target import DeltaTarget
+from llmframe.frames.files.file_target import FileTarget
+from llmframe.frames.files.folder_target import FolderTarget
+from llmframe.frames.files.formats import TEXT_FORMATS, Named, checked_format, format_of, named, usual_extension
+from llmframe.frames.files.listing import DELTA_LOG
+from llmframe.frames.files.local_storage import LocalStorage
+from llmframe.frames.files.openings import is_folder_like, storage_of
+from llmframe.frames.files.ports import Storage, Target
+
+
+def open_target(
+    path: str | os.PathLike[str],
+    *,
+    format: str | None = None,  # noqa: A002 - the public word
+    fallback: str | None = None,
+    spreadsheet_safe: bool = False,
+) -> Target:
+    """The place for a run's output; nothing is written yet.
+
+    Parameters
+    ----------
+    path
+        A path of this machine or an fsspec address. It is a folder of part files when it ends with a slash, is a folder
+        already, or has no known extension; a Delta table by `format="delta"` or by its log; else one file.
+    format
+        One of `formats.FORMATS`; by default the name tells it.
+    fallback
+        The format of a folder whose name tells none; by default parquet.
+    spreadsheet_safe
+        For CSV and TSV: text that begins like a formula gets an apostrophe before it, in all text columns; numbers
+        stay as they are.
+
+    Raises
+    ------
+    UsageError
+        If the folder above it isn't there, the format is unknown, or `spreadsheet_safe` is asked of another format.
+    MissingExtraError
+        If a package is missing for an address or for Delta.
+    """
+    storage, place = storage_of(path)
+    asked = checked_format(format)
+    _check_above(storage, place)
+    target = _delta(storage, place, asked)
+    if target is None and (is_folder_like(path) or _is_folder(storage, place, asked)):
+        target = FolderTarget(storage, place, _folder_kind(storage, place, asked, fallback), safe=spreadsheet_safe)
+    if target is None:
+        name = storage.split(place)[1]
+        format_, known = format_of(storage.shown(place), name, asked), named(name)
+        target = FileTarget(storage, place, Named(format_, known.compression, known.extension), safe=spreadsheet_safe)
+    if spreadsheet_safe and target.format not in {"csv", "tsv"}:
+        raise UsageError(
+            f"`spreadsheet_safe` is for CSV and TSV, where a cell may be taken for a formula; {target.address!r} is "
+            f"{target.format}, which spreadsheets read as data"
+        )
+    return target
+
+
+def _target(
+    storage: Storage, place: str, asked: str | None, fallback: str | None, *, folder: bool, safe: bool
+) -> Target:
+    delta = _delta(storage, place, asked)
+    if delta is not None:
+        return delta
+    if folder or _is_folder(storage, place, asked):
+        return FolderTarget(storage, place, _folder_kind(storage, place, asked, fallback), safe=safe)
+    return FileTarget(storage, place, _file_kind(storage, place, asked), safe=safe)
+
+
+def _file_kind(storage: Storage, place: str, asked: str | None) -> Named:
+    """The format of one file: what was asked, else its name's; text is compressed as the name says."""
+    name = storage.split(place)[1]
+    known, format_ = named(name), format_of(storage.shown(place), name, asked)
+    if known.format == format_:
+        return known
+    return Named(format_, known.compression if format_ in TEXT_FORMATS else None, usual_extension(format_))
+
+
+def _delta(storage: Storage, place: str, asked: str | None) -> Target | None:
+    """The Delta table that was asked for, or that stands there."""
+    there = storage.is_folder(storage.join(place, DELTA_LOG))
+    if there and asked not in {None, "delta"}:
+        raise UsageError(
+            f"{storage.shown(place)!r} is a Delta table: leave `format={asked!r}` out, or name another place"
+        )
+    return DeltaTarget(storage, place) if there or asked == "delta" else None
+
+
+def _is_folder(storage: Storage, place: str, asked: str | None) -> bool:
+    """Whether a path without a slash at its end means a folder."""
+    if storage.is_folder(place):
+        return True
+    tells_nothing = asked is None and named(storage.split(place)[1]).format is None
+    return tells_nothing and storage.file(place) is None
+
+
+def _folder_kind(storage: Storage, place: str, asked: str | None, fallback: str | None) -> Named:
+    """The format of a folder's files: what was asked, else its name's, else `fallback`, else parquet."""
+    known, spare = named(storage.split(place)[1]), checked_format(fallback)
+    format_ = asked or known.format or (spare if spare != "delta" else None) or "parquet"
+    return known if known.format == format_ else Named(format_, None, usual_extension(format_))
+
+
+def _check_above(storage: Storage, place: str) -> None:
+    """On this machine the folder above must be there: a wrong name shows before anything is paid for."""
+    above = storage.split(place)[0]
+    if isinstance(storage, LocalStorage) and not storage.is_folder(above):
+        raise UsageError(f"the folder {above!r} for {place!r} isn't there: make it first")
