@@ -62,17 +62,6 @@ def open_target(
     return target
 
 
-def _target(
-    storage: Storage, place: str, asked: str | None, fallback: str | None, *, folder: bool, safe: bool
-) -> Target:
-    delta = _delta(storage, place, asked)
-    if delta is not None:
-        return delta
-    if folder or _is_folder(storage, place, asked):
-        return FolderTarget(storage, place, _folder_kind(storage, place, asked, fallback), safe=safe)
-    return FileTarget(storage, place, _file_kind(storage, place, asked), safe=safe)
-
-
 def _file_kind(storage: Storage, place: str, asked: str | None) -> Named:
     """The format of one file: what was asked, else its name's; text is compressed as the name says."""
     name = storage.split(place)[1]
