@@ -67,6 +67,11 @@ class DeltaReader:
         plain = [_without_mapping(field) for field in self._schema]
         return agreed([(self._address, pa.schema(plain, metadata=self._schema.metadata))])
 
+    def rows(self, files: Sequence[FileInfo]) -> int | None:
+        """The sum of the data files' footers."""
+        with reading(self._address, "a Delta table"):
+            return sum(self._fragments[file.path].count_rows() for file in files)
+
     def pieces(self, file: FileInfo, *, skip: int) -> Iterator[Any]:
         """Tables of a data file, with its partition's columns; whole files are passed over unread."""
         fragment = self._fragments[file.path]

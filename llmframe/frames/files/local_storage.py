@@ -55,8 +55,9 @@ class LocalStorage:
         paths = [Path(each) for each in glob.glob(pattern, recursive=True)]  # noqa: PTH207 - a Path's glob has no `[!a]` with a root of its own
         return [_info(path, path.relative_to(root).as_posix()) for path in paths if path.is_file()]
 
-    def reader(self, path: str) -> BinaryIO:
+    def reader(self, path: str, *, scattered: bool = False) -> BinaryIO:
         """A file open for reading."""
+        del scattered  # the operating system's own cache knows
         return Path(path).open("rb")
 
     @contextmanager

@@ -6,7 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Any, Final
+from typing import Any, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -30,14 +30,19 @@ class ParquetReader:
 
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
+        self._rows: dict[str, int] = {}
 
     def schema(self, files: Sequence[FileInfo]) -> Any:
         """The files' schema, from their footers."""
         return agreed((self._storage.shown(file.path), self._footer(file)) for file in files)
 
+    def rows(self, files: Sequence[FileInfo]) -> int | None:
+        """The sum of the footers, which the schema was taken from."""
+        return sum(self._rows[file.path] for file in files)
+
     def pieces(self, file: FileInfo, *, skip: int) -> Iterator[Any]:
         """Tables that are cut at the same rows of each row group."""
-        with reading(self._storage.shown(file.path), "parquet"), self._storage.reader(file.path) as opened:
+        with reading(self._storage.shown(file.path), "parquet"), self._opened(file) as opened:
             found = self._open(opened)
             for number in range(found.num_row_groups):
                 group = found.metadata.row_group(number)
@@ -51,8 +56,13 @@ class ParquetReader:
                     yield pa.Table.from_batches([rows])
 
     def _footer(self, file: FileInfo) -> Any:
-        with reading(self._storage.shown(file.path), "parquet"), self._storage.reader(file.path) as opened:
-            return self._open(opened).schema_arrow
+        with reading(self._storage.shown(file.path), "parquet"), self._opened(file) as opened:
+            found = self._open(opened)
+            self._rows[file.path] = found.metadata.num_rows
+            return found.schema_arrow
+
+    def _opened(self, file: FileInfo) -> BinaryIO:
+        return self._storage.reader(file.path, scattered=True)
 
     def _open(self, opened: Any) -> Any:
         return pq.ParquetFile(opened, buffer_size=BUFFER_BYTES, pre_buffer=False)

@@ -62,8 +62,8 @@ class Storage(Protocol):
         """The files that a pattern of `*`, `?`, `[…]` and `**` matches."""
         ...
 
-    def reader(self, path: str) -> BinaryIO:
-        """A file open for reading."""
+    def reader(self, path: str, *, scattered: bool = False) -> BinaryIO:
+        """A file open for reading; `scattered` says that its parts are read here and there, by way of a buffer."""
         ...
 
     def writer(self, path: str, *, through: str) -> AbstractContextManager[BinaryIO]:
@@ -92,6 +92,10 @@ class Reader(Protocol):
 
     def schema(self, files: Sequence[FileInfo]) -> Any:
         """The pyarrow schema that all of `files` have; raises `UsageError` where they differ."""
+        ...
+
+    def rows(self, files: Sequence[FileInfo]) -> int | None:
+        """How many rows `files` have, if that can be told without reading them."""
         ...
 
     def pieces(self, file: FileInfo, *, skip: int) -> Iterator[Any]:

@@ -19,6 +19,9 @@ _STAMPS: Final = ("ETag", "etag", "md5Hash", "md5", "generation", "LastModified"
 
 _TIMES: Final = ("mtime", "modified", "created")
 
+READ_BLOCK_BYTES: Final = 8 * 2**20
+"""What is fetched at once of a file that is read from its beginning to its end."""
+
 WRITE_BLOCK_BYTES: Final = 16 * 2**20
 """A block of an upload in parts; S3 allows 10,000 of them."""
 
@@ -87,9 +90,11 @@ class RemoteStorage:
             if known["type"] == "file" and (hidden or not name.rpartition("/")[2].startswith("."))
         ]
 
-    def reader(self, path: str) -> BinaryIO:
-        """A file open for reading; the format's own reader decides how much is fetched at once."""
-        return self._system.open(path, "rb")
+    def reader(self, path: str, *, scattered: bool = False) -> BinaryIO:
+        """A file open for reading; where it is read here and there, no more is fetched than what is asked for."""
+        # a cache that reads ahead would fetch a block for each of the columns in turn, and drop it for the next
+        cache = "none" if scattered else "readahead"
+        return self._system.open(path, "rb", block_size=READ_BLOCK_BYTES, cache_type=cache)
 
     @contextmanager
     def writer(self, path: str, *, through: str) -> Generator[BinaryIO]:

@@ -51,9 +51,7 @@ def open_target(
     if target is None and (is_folder_like(path) or _is_folder(storage, place, asked)):
         target = FolderTarget(storage, place, _folder_kind(storage, place, asked, fallback), safe=spreadsheet_safe)
     if target is None:
-        name = storage.split(place)[1]
-        format_, known = format_of(storage.shown(place), name, asked), named(name)
-        target = FileTarget(storage, place, Named(format_, known.compression, known.extension), safe=spreadsheet_safe)
+        target = FileTarget(storage, place, _file_kind(storage, place, asked), safe=spreadsheet_safe)
     if spreadsheet_safe and target.format not in {"csv", "tsv"}:
         raise UsageError(
             f"`spreadsheet_safe` is for CSV and TSV, where a cell may be taken for a formula; {target.address!r} is "
