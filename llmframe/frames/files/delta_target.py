@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any, Final
 
@@ -12,12 +13,16 @@ import pyarrow as pa
 
 from llmframe.errors import StoreError, UsageError
 from llmframe.frames.files.delta_reader import deltalake, said
+from llmframe.frames.files.delta_types import delta_field, delta_schema
 from llmframe.frames.files.file_target import PARTS, work_folder
 from llmframe.frames.files.listing import DELTA_LOG
 from llmframe.frames.files.ports import Storage
 from llmframe.frames.files.workspace import Workspace
 
-MODES: Final = ("error", "append", "overwrite")
+MODES: Final = ("error", "append", "replace")
+
+_DATA_FILE: Final = re.compile(r"part-\d{5}-[0-9a-f-]{36}-c\d{3}(\.\w+)?\.parquet")
+"""What deltalake calls the files of a table: a killed run of ours may leave some that no commit names."""
 
 
 class DeltaTarget(Workspace):
@@ -39,11 +44,14 @@ class DeltaTarget(Workspace):
         """Raise `UsageError` for a column that Delta can't hold."""
         for field in schema:
             try:
-                self._lake.Schema.from_arrow(pa.schema([_plain(field)]))
+                self._lake.Schema.from_arrow(pa.schema([delta_field(field)]))
             except Exception as error:
                 if type(error) is not Exception:  # deltalake raises this very class for types that it doesn't know
                     raise
-                raise UsageError(f"column {field.name!r} is {field.type}, which Delta can't hold") from None
+                raise UsageError(
+                    f"column {field.name!r} is {field.type}, which Delta can't hold: write parquet, or make it text or "
+                    "a number before"
+                ) from None
 
     def occupied(self) -> str | None:
         """The table, or other files, that stand there, in words."""
@@ -51,7 +59,10 @@ class DeltaTarget(Workspace):
             return f"a Delta table (version {self._lake.DeltaTable(self.address).version()})"
         if self._storage.file(self._table_path) is not None:
             return "a file"
-        return "a folder with other files" if self._storage.files(self._table_path, deep=True) else None
+        unfinished = self.read_state() is not None
+        found = [file.name for file in self._storage.files(self._table_path, deep=True)]
+        others = sorted(name for name in found if not (unfinished and _DATA_FILE.fullmatch(name)))
+        return f"a folder with other files, e.g. {others[0]!r}" if others else None
 
     def publish(self, names: Sequence[str], schema: Any, *, mode: str = "error", token: str | None = None) -> None:
         """Commit all parts to the table at once.
@@ -61,9 +72,9 @@ class DeltaTarget(Workspace):
         names
             Parts in their order.
         schema
-            The columns; labels become text, for Delta has none.
+            The columns, with types as `delta_types.delta_type` makes them: labels become text, times microseconds.
         mode
-            `"error"`: the table must be new; `"append"`: to its rows, the columns must be its own; `"overwrite"`: in
+            `"error"`: the table must be new; `"append"`: to its rows, the columns must be its own; `"replace"`: in
             place of its rows and columns.
         token
             The run's own name: a commit that bears it isn't made again, as after a kill between it and its note.
@@ -77,24 +88,26 @@ class DeltaTarget(Workspace):
         """
         if mode not in MODES:
             raise UsageError(f"a Delta table is written with one of {', '.join(MODES)}, not {mode!r}")
-        plain = pa.schema([_plain(field) for field in schema], metadata=schema.metadata)
+        plain = delta_schema(schema)
         app = f"llmframe-{token}"
         if token is not None and self._committed(app):
             return
         batches = pa.RecordBatchReader.from_batches(plain, self._batches(names, schema, plain))
-        options: dict[str, Any] = {"schema_mode": "overwrite"} if mode == "overwrite" else {}
+        options: dict[str, Any] = (
+            {"mode": "overwrite", "schema_mode": "overwrite"} if mode == "replace" else {"mode": mode}
+        )
         if token is not None:
             options["commit_properties"] = self._lake.CommitProperties(
                 app_transactions=[self._lake.Transaction(app, 1)]
             )
         errors = self._lake.exceptions
         try:
-            self._lake.write_deltalake(self.address, batches, mode=mode, **options)
+            self._lake.write_deltalake(self.address, batches, **options)
         except errors.SchemaMismatchError as error:
             raise UsageError(f"{self.address!r} has other columns than this run: {said(error)}") from None
         except (errors.DeltaError, OSError) as error:
             if mode == "error" and self.occupied() is not None:
-                raise UsageError(f"{self.address!r} is there already: append to it or overwrite it") from None
+                raise UsageError(f"{self.address!r} is there already: append to it or replace it") from None
             raise StoreError(f"{self.address!r} can't be written: {said(error)}", reason="io") from error
 
     def clean(self) -> None:
@@ -109,9 +122,5 @@ class DeltaTarget(Workspace):
     def _batches(self, names: Sequence[str], schema: Any, plain: Any) -> Iterator[Any]:
         for name in names:
             for table in self.read_part(name, schema):
-                yield from table.cast(plain).to_batches()
-
-
-def _plain(field: Any) -> Any:
-    """A field without dictionary, which Delta doesn't have."""
-    return field.with_type(field.type.value_type) if pa.types.is_dictionary(field.type) else field
+                # unsafe is only the step from nanoseconds to microseconds, all that Delta has: other types grow wider
+                yield from table.cast(plain, safe=False).to_batches()

@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from llmframe.errors import StoreError
 from llmframe.frames.files.agreement import conformed
 from llmframe.frames.files.faults import writing
 from llmframe.frames.files.formats import Named
 from llmframe.frames.files.ports import Storage
-from llmframe.frames.files.sinks import check_columns, sink_of
+from llmframe.frames.files.sinks import STREAM_EXTENSION, check_columns, sink_of
 from llmframe.frames.files.workspace import Workspace
 
-PARTS = Named("ipc", None, ".arrow")
-"""Parts that become something else keep exact types, whatever the target's format."""
+PARTS = Named("ipc", None, STREAM_EXTENSION)
+"""Parts that become something else keep exact types, whatever the target's format. A stream, for the file form can't
+hold labels inside of lists that differ from batch to batch."""
 
 
 class FileTarget(Workspace):
@@ -55,10 +57,24 @@ class FileTarget(Workspace):
             Parts in their order; without any the file has no rows.
         schema
             The file's schema with its metadata.
-        mode, token
+        mode
+            `"error"`: a file that has come to stand there meanwhile isn't overwritten.
+        token
             For Delta only.
+
+        Raises
+        ------
+        StoreError
+            If it can't be written; an older file stays as it was.
         """
-        del mode, token
+        del token
+        there = self.occupied() if mode == "error" else None
+        if there is not None:
+            raise StoreError(
+                f"{self.address!r} is {there} now, which wasn't there before; it stays, and so do the parts of this "
+                "run: move it away, and the same call goes on",
+                reason="foreign",
+            )
         with writing(self.address):
             self._storage.make_folder(self._folder)
             with (

@@ -59,11 +59,24 @@ def check_columns(schema: Any, kind: Named) -> None:
             raise UsageError(f"column {name!r} holds bytes, which {kind.format} can't: write parquet, or drop it")
         return
     for field in schema:
-        one = _arrow.schema([field])
+        if kind.format == "ipc" and kind.extension != STREAM_EXTENSION and _has_labels_inside(field.type):
+            raise UsageError(
+                f"column {field.name!r} is {field.type}: an Arrow file can't hold labels inside of lists and structs; "
+                f"write parquet, or a stream ({STREAM_EXTENSION})"
+            )
+        one = _arrow.schema([field.with_nullable(nullable=True)])
         try:
             with sink_of(io.BytesIO(), one, kind) as sink:
-                sink.write(one.empty_table())
+                sink.write(_arrow.table([_arrow.nulls(1, field.type)], schema=one))
         except ARROW_ERRORS as error:
             raise UsageError(
                 f"column {field.name!r} is {field.type}, which {kind.format} can't hold: {error}"
             ) from None
+
+
+def _has_labels_inside(type_: Any) -> bool:
+    """Whether dictionaries stand below a type: a file holds one for all batches, which pyarrow can only keep on top."""
+    if _arrow.types.is_dictionary(type_):
+        return _has_labels_inside(type_.value_type)
+    below = [type_.field(at).type for at in range(type_.num_fields)]
+    return any(_arrow.types.is_dictionary(each) or _has_labels_inside(each) for each in below)

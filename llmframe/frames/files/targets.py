@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 
 from llmframe.errors import UsageError
 from llmframe.frames.files.delta_target import DeltaTarget
@@ -40,11 +41,14 @@ def open_target(
     Raises
     ------
     UsageError
-        If the folder above it isn't there, the format is unknown, or `spreadsheet_safe` is asked of another format.
+        If the folder above it isn't there, it is a device or a pipe, the format is unknown, or `spreadsheet_safe` is
+        asked of another format.
     MissingExtraError
         If a package is missing for an address or for Delta.
     """
     storage, place = storage_of(path)
+    if isinstance(storage, LocalStorage):
+        place = _plain_place(place)
     asked = checked_format(format)
     _check_above(storage, place)
     target = _delta(storage, place, asked)
@@ -92,6 +96,14 @@ def _folder_kind(storage: Storage, place: str, asked: str | None, fallback: str 
     known, spare = named(storage.split(place)[1]), checked_format(fallback)
     format_ = asked or known.format or (spare if spare != "delta" else None) or "parquet"
     return known if known.format == format_ else Named(format_, None, usual_extension(format_))
+
+
+def _plain_place(place: str) -> str:
+    """Where a path of this machine leads: a link stays, what it points to is written."""
+    found = Path(place)
+    if found.exists() and not (found.is_file() or found.is_dir()):
+        raise UsageError(f"{place!r} is a device or a pipe, which can't be written in parts: name a file or a folder")
+    return str(found.resolve()) if found.is_symlink() else place
 
 
 def _check_above(storage: Storage, place: str) -> None:

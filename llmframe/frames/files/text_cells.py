@@ -22,7 +22,10 @@ TEXT: Final = pa.large_string()
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":"))
 
-FORMULA: Final = r"(?s)^[\s\x{00A0}\"']*[=+\-@\x{FF1D}\x{FF0B}\x{FF0D}\x{FF20}]|^[\t\r\n]"
+_BLANK: Final = r"\x{00}-\x{20}\x{7F}-\x{A0}\x{1680}\x{2000}-\x{200F}\x{2028}-\x{202F}\x{205F}-\x{2064}\x{3000}\x{FEFF}"
+"""Blanks, controls and characters without a width: what may stand before a formula unseen."""
+
+FORMULA: Final = rf"^[{_BLANK}\"']*[=+\-@\x{{FF1D}}\x{{FF0B}}\x{{FF0D}}\x{{FF20}}]|^[\t\r\n]"
 """How a cell begins that a spreadsheet may take for a formula: the characters that OWASP's page on CSV injection lists,
 their full-width forms too, also behind blanks and quotes."""
 

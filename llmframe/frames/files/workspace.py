@@ -77,9 +77,8 @@ class Workspace:
         """The tables of a part that is Arrow IPC, with the columns of `schema`."""
         path = self._path(name)
         with reading(self._storage.shown(path), "a part"), self._storage.reader(path) as file:
-            found = _arrow.ipc.open_file(file)
-            for number in range(found.num_record_batches):
-                yield conformed(_arrow.Table.from_batches([found.get_batch(number)]), schema)
+            for batch in _arrow.ipc.open_stream(file):
+                yield conformed(_arrow.Table.from_batches([batch]), schema)
 
     def read_state(self) -> dict[str, Any] | None:
         """What was written last; None where there is nothing, or something else than a JSON object."""
