@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.dataset as _untyped_dataset
 import pyarrow.ipc as _untyped_ipc
 
 from llmframe.frames.files.agreement import agreed
@@ -17,6 +18,8 @@ from llmframe.frames.files.faults import reading
 from llmframe.frames.files.ports import FileInfo, Storage
 
 _ipc: Any = _untyped_ipc
+
+_dataset: Any = _untyped_dataset
 
 _MAGIC: Final = b"ARROW1"
 """What a file begins with, and a stream doesn't; the name tells nothing sure."""
@@ -34,6 +37,20 @@ class IpcReader:
     def schema(self, files: Sequence[FileInfo]) -> Any:
         """The files' schema."""
         return agreed((self._storage.shown(file.path), self._first(file)) for file in files)
+
+    def rows(self, files: Sequence[FileInfo]) -> int | None:
+        """By the batches' own heads; a stream has none that can be read apart."""
+        rows = 0
+        for file in files:
+            with (
+                reading(self._storage.shown(file.path), "Arrow IPC"),
+                self._storage.reader(file.path, scattered=True) as opened,
+            ):
+                if opened.read(len(_MAGIC)) != _MAGIC:
+                    return None
+                opened.seek(0)
+                rows += _dataset.IpcFileFormat().make_fragment(pa.PythonFile(opened)).count_rows()
+        return rows
 
     def pieces(self, file: FileInfo, *, skip: int) -> Iterator[Any]:
         """The file's own batches; nothing tells their rows beforehand, so all are read."""

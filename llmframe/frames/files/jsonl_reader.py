@@ -13,7 +13,7 @@ import pyarrow as pa
 
 from llmframe.errors import UsageError
 from llmframe.frames.files.compression import decompressed
-from llmframe.frames.files.faults import reading
+from llmframe.frames.files.faults import ARROW_ERRORS, reading
 from llmframe.frames.files.formats import named
 from llmframe.frames.files.jsonl_shape import MAX_FIELDS, Shape
 from llmframe.frames.files.ports import FileInfo, Storage
@@ -39,17 +39,25 @@ class JsonlReader:
     def __init__(self, storage: Storage) -> None:
         self._storage = storage
         self._shape = Shape()
+        self._rows: dict[str, int] = {}
 
     def schema(self, files: Sequence[FileInfo]) -> Any:
         """The columns that come anywhere in the files."""
         shape = Shape()
         for file in files:
+            rows = 0
             for number, line in self._lines(file):
                 shape.observe(self._parsed(file, number, line))
+                rows += 1
+            self._rows[file.path] = rows
         if len(shape.fields) > MAX_FIELDS:
             raise UsageError(f"the lines have more than {MAX_FIELDS} different keys: these are data, not columns")
         self._shape = shape
         return pa.schema(shape.fields_of())
+
+    def rows(self, files: Sequence[FileInfo]) -> int | None:
+        """The lines that were seen while their types were found."""
+        return sum(self._rows[file.path] for file in files)
 
     def pieces(self, file: FileInfo, *, skip: int) -> Iterator[Any]:
         """Tables of some thousand lines; lines among the first `skip` aren't parsed."""
@@ -59,7 +67,10 @@ class JsonlReader:
                 yield len(lines)
                 continue
             skip = 0
-            yield self._table([self._parsed(file, number, line) for number, line in lines])
+            try:
+                yield self._table([self._parsed(file, number, line) for number, line in lines])
+            except (KeyError, OverflowError, *ARROW_ERRORS):  # the types were found for what stood there before
+                raise UsageError(f"{self._storage.shown(file.path)!r} has changed while it was read") from None
 
     def _table(self, rows: list[dict[str, object]]) -> Any:
         columns: list[Any] = []

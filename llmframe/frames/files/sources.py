@@ -46,6 +46,12 @@ class Source:
         A hex digest over the files' names, sizes and times of change or tags; of a Delta table's id and version.
     files
         Where the files lie, in the order in which they are read.
+    rows
+        How many rows there are; None for CSV and Arrow streams, where nobody knows before they are read.
+    storage, place
+        Where the source lies, and what was asked for in the storage's own form.
+    is_folder
+        Whether that is a folder or a Delta table, all of whose files belong to the source.
     """
 
     address: str
@@ -53,6 +59,10 @@ class Source:
     schema: Any
     identity: str
     files: tuple[str, ...]
+    rows: int | None
+    storage: Storage
+    place: str
+    is_folder: bool
     _reader: Reader
     _found: tuple[FileInfo, ...]
     _partitions: Partitions
@@ -61,6 +71,18 @@ class Source:
     def names(self) -> list[str]:
         """The columns' names, in order."""
         return list(self.schema.names)
+
+    def current_identity(self) -> str:
+        """The identity of what stands there by now: another than `identity` says that something has changed.
+
+        Raises
+        ------
+        UsageError
+            If nothing is left.
+        """
+        if self.format == "delta":
+            return _digest(DeltaReader(self.address).identity())
+        return _digest(_seen(listed(self.storage, self.place, self.format)))
 
     def tables(self, rows: int, max_bytes: int, *, start: int = 0) -> Iterator[Any]:
         """The rows in order, as tables of at most `rows` rows and about `max_bytes`.
@@ -136,26 +158,38 @@ def open_source(
         )
     if listing.format == "delta":
         delta = DeltaReader(address)
-        return _source(address, Listing("delta", delta.files()), delta, Partitions(), known=delta.identity())
-    partitions = partitions_of(listing.files) if listing.folder else Partitions()
+        return _source(storage, place, Listing("delta", delta.files(), folder=True), delta)
     reader = _reader(storage, listing.format)
     if types and isinstance(reader, CsvReader):
         reader = reader.typed(types_of(types, columns=reader.schema(listing.files).names))
-    known = json.dumps([(file.name, file.size, file.stamp) for file in listing.files])
-    return _source(address, listing, reader, partitions, known=known)
+    return _source(storage, place, listing, reader)
 
 
-def _source(address: str, listing: Listing, reader: Reader, partitions: Partitions, *, known: str) -> Source:
+def _source(storage: Storage, place: str, listing: Listing, reader: Reader) -> Source:
+    delta = isinstance(reader, DeltaReader)
+    partitions = partitions_of(listing.files) if listing.folder and not delta else Partitions()
     return Source(
-        address=address,
+        address=storage.shown(place),
         format=listing.format,
         schema=partitions.extended(reader.schema(listing.files)),
-        identity=hashlib.sha256(known.encode()).hexdigest(),
+        identity=_digest(reader.identity() if delta else _seen(listing)),
         files=tuple(file.path for file in listing.files),
+        rows=reader.rows(listing.files),
+        storage=storage,
+        place=place,
+        is_folder=listing.folder,
         _reader=reader,
         _found=listing.files,
         _partitions=partitions,
     )
+
+
+def _seen(listing: Listing) -> str:
+    return json.dumps([(file.name, file.size, file.stamp) for file in listing.files])
+
+
+def _digest(seen: str) -> str:
+    return hashlib.sha256(seen.encode()).hexdigest()
 
 
 def _reader(storage: Storage, format_: str) -> Reader:
