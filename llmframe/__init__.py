@@ -23,6 +23,7 @@ from llmframe.options import use
 
 if TYPE_CHECKING:
     from llmframe import datasets, testing
+    from llmframe.api.files import amap_file, map_file, plan_file
     from llmframe.api.runs import cancel, last_run
     from llmframe.api.verbs import amap, astream, map, plan, stream  # noqa: A004 - the verb's name
     from llmframe.core.template import Template
@@ -44,14 +45,17 @@ __all__ = [
     "UsageError",
     "__version__",
     "amap",
+    "amap_file",
     "astream",
     "cancel",
     "datasets",
     "errors",
     "last_run",
     "map",
+    "map_file",
     "options",
     "plan",
+    "plan_file",
     "register",
     "stream",
     "testing",
@@ -65,11 +69,14 @@ _HOMES = {
     "RunReport": "llmframe.report",
     "Template": "llmframe.core.template",
     "amap": "llmframe.api.verbs",
+    "amap_file": "llmframe.api.files",
     "astream": "llmframe.api.verbs",
     "cancel": "llmframe.api.runs",
     "last_run": "llmframe.api.runs",
     "map": "llmframe.api.verbs",
+    "map_file": "llmframe.api.files",
     "plan": "llmframe.api.verbs",
+    "plan_file": "llmframe.api.files",
     "stream": "llmframe.api.verbs",
 }
 _MODULES = ("datasets", "testing")

@@ -92,11 +92,11 @@ class Arguments:
 
     def __post_init__(self) -> None:
         """Refuse what can't work."""
-        _one_of("on_null", self.on_null, get_args(OnNull))
-        _one_of("labels", self.labels, get_args(Labels))
-        _one_of("nested", self.nested, get_args(Nested))
-        _one_of("on_error", self.on_error, get_args(OnError))
-        _one_of("loop", self.loop, get_args(LoopOption))
+        one_of("on_null", self.on_null, get_args(OnNull))
+        one_of("labels", self.labels, get_args(Labels))
+        one_of("nested", self.nested, get_args(Nested))
+        one_of("on_error", self.on_error, get_args(OnError))
+        one_of("loop", self.loop, get_args(LoopOption))
         for name in ("overwrite", "meta"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(f"`{name}` must be True or False, got {getattr(self, name)!r}")
@@ -153,7 +153,8 @@ def arguments(
     )
 
 
-def _one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
+    """Refuse a value that isn't one of the `known` words."""
     if value not in known:
         words = cast("tuple[str, ...]", known)
         raise UsageError(

@@ -166,7 +166,6 @@ class Backfill:
         with contextlib.ExitStack() as held:
             if lock is not None:
                 with self._writing():
-                    lock.parent.mkdir(parents=True, exist_ok=True)
                     held.enter_context(locked(lock, target=self._passage.target))
             yield
 

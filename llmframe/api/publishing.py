@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol, cast
@@ -107,6 +108,8 @@ class Ledger:
         self._target, self._job = target, job
         self._parts: dict[int, FinishedPart] = {}
         self._again: set[int] = set()  # starts of parts that are there and are asked again
+        self._useless: list[str] = []  # names of another job's parts; they go when there is something to put there
+        self._run = uuid.uuid4().hex
         self.recognised: tuple[FinishedPart, ...] = ()
         self.notes: list[str] = []
 
@@ -117,7 +120,7 @@ class Ledger:
         return [*again, Gap(self._rows(), None)]
 
     def open(self) -> None:
-        """Find out what an earlier run has finished; the parts of another job are removed."""
+        """Find out what an earlier run has finished."""
         state = self._target.read_state()
         told = parts_of(state)
         reason = None if state is None or not told else self._other(state)
@@ -125,12 +128,14 @@ class Ledger:
             self._recognise(told)
         else:
             self.notes.append(reason)
-            for part in told:
-                self._target.remove_part(part.name)
-        self._write_state()  # before a part is written whose name and size may be those of another job's
+            self._useless = [part.name for part in told]
+        if self._parts and state is not None:
+            self._run = str(state.get("run", self._run))
 
     def add(self, table: Any, *, start: int, answered: int, not_asked: int, failed: Mapping[str, int]) -> None:
         """Write a finished part and record it; parts come in the order of the gaps."""
+        if not self._parts:
+            self._begin()
         before = self._parts.get(start)
         name = before.name if before is not None else self._target.part_name(len(self._parts))
         size = self._target.write_part(name, table)
@@ -156,11 +161,18 @@ class Ledger:
 
     def publish(self, schema: Any, *, mode: str) -> None:
         """Have the parts appear as the output, and remove what only the run needed."""
-        digest = self._job.digest
-        token = None if digest is None else f"{digest[:32]}-{self._job.source[:32]}"
+        if not self._parts:
+            self._begin()
         names = [self._parts[start].name for start in sorted(self._parts)]
-        self._target.publish(names, schema, mode=mode, token=token)
+        self._target.publish(names, schema, mode=mode, token=self._run)
+        self._write_state(done=True)  # of a folder it stays, and tells its parts from others' files
         self._target.clean()
+
+    def _begin(self) -> None:
+        """Have the state tell of this job, before a part is written whose name and size may be those of another's."""
+        for name in self._useless:
+            self._target.remove_part(name)
+        self._write_state()
 
     def _rows(self) -> int:
         return max((part.stop for part in self._parts.values()), default=0)
@@ -189,7 +201,7 @@ class Ledger:
         if again := sum(self._parts[start].mendable for start in self._again):
             self.notes.append(f"{again:,} rows that failed in an earlier run were asked again")
 
-    def _write_state(self) -> None:
+    def _write_state(self, *, done: bool = False) -> None:
         job = self._job
         self._target.write_state(
             {
@@ -197,6 +209,8 @@ class Ledger:
                 "job": job.digest,
                 "source": job.source,
                 "rows": job.rows,
+                "run": self._run,
+                "done": done,
                 "parts": [self._parts[start].to_dict() for start in sorted(self._parts)],
             }
         )
