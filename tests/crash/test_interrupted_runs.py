@@ -18,7 +18,7 @@ PLACES = 4
 INTERRUPTS = 3
 
 
-@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("kind", ["pandas", "polars", "file"])
 def test_after_an_interrupt_only_what_was_in_flight_is_asked_again(
     kind: str, server: Server, forker: Forker, tmp_path: Path
 ):

@@ -24,7 +24,7 @@ LATEST = 150
 """Requests and replies of a process after which it is killed at the latest."""
 
 
-@pytest.mark.parametrize("kinds", [("pandas", "polars")], ids=["frames"])
+@pytest.mark.parametrize("kinds", [("pandas", "polars"), ("file",)], ids=["frames", "files"])
 def test_a_run_that_is_killed_again_and_again_pays_twice_only_for_what_was_not_committed(
     kinds: Sequence[str], server: Server, forker: Forker, tmp_path: Path
 ):
