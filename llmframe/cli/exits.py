@@ -53,7 +53,7 @@ def status_of(report: RunReport) -> int:
     """The exit status of a run that came to its end."""
     if report.failed.get("budget"):
         return BUDGET_REACHED
-    return SOME_FAILED if report.failures else ALL_ROWS
+    return SOME_FAILED if report.failures or report.state != "done" else ALL_ROWS
 
 
 def meanings() -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from llmframe import __version__
+from llmframe.cli import exits, map_command, plan_command
 from llmframe.cli.cache_command import cache_app
 from llmframe.cli.demo import demo
 from llmframe.cli.help_pages import HelpfulCommand, HelpfulGroup
@@ -20,6 +21,16 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     epilog="`llmframe COMMAND --help` tells a command's options.",
 )
+app.command(
+    "map", cls=HelpfulCommand, help=map_command.HELP, short_help=map_command.SHORT_HELP, epilog=exits.meanings()
+)(map_command.map_command)
+app.command(
+    "plan",
+    cls=HelpfulCommand,
+    help=plan_command.HELP,
+    short_help=plan_command.SHORT_HELP,
+    epilog=plan_command.EPILOG,
+)(plan_command.plan_command)
 app.add_typer(cache_app, name="cache")
 app.command("models", cls=HelpfulCommand)(models_command)
 app.command("demo", cls=HelpfulCommand)(demo)

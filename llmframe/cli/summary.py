@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from typing import Final
 
-from llmframe.cli.exits import ALL_ROWS, BUDGET_REACHED, INTERRUPTED, SOME_FAILED, TERMINATED
+from llmframe.cli.exits import BUDGET_REACHED, INTERRUPTED, SOME_FAILED, TERMINATED
 from llmframe.report import RunReport
 
 USD_DIGITS: Final = 9
@@ -15,15 +15,13 @@ INDENT: Final = " " * 12
 """Where a report's texts begin."""
 
 
-def summary(report: RunReport | None, *, output: str | None, status: int) -> dict[str, object]:
+def summary(report: RunReport | None, *, status: int) -> dict[str, object]:
     """The object that `--json` prints; a run that was ended before it began has `None` for its numbers.
 
     Parameters
     ----------
     report
         What the run did.
-    output
-        Where its rows went.
     status
         The exit status.
     """
@@ -40,22 +38,21 @@ def summary(report: RunReport | None, *, output: str | None, status: int) -> dic
         "budget_spent": told.get("budget_spent"),
         "seconds": told.get("seconds"),
         "notes": told.get("notes", []),
-        "output": output,
+        "output": told.get("output"),
         "exit_code": status,
     }
 
 
-def closing_lines(status: int, *, output: str) -> list[str]:
-    """What was written, and how to go on; nothing for a status that a run doesn't end with."""
-    written = [f"wrote {output}"]
-    again = "the same command asks only for what is missing"
-    if status in (INTERRUPTED, TERMINATED):
-        return [f"interrupted; nothing was written to {output} yet", again]
-    if status == BUDGET_REACHED:
-        return [*written, f"the budget was reached; with --exists replace {again}"]
-    if status == SOME_FAILED:
-        return [*written, f"with --exists replace {again}"]
-    return written if status == ALL_ROWS else []
+def closing_lines(status: int, *, written: bool) -> list[str]:
+    """How to go on after a run; nothing where all is done, or where the report says it."""
+    if status in (INTERRUPTED, TERMINATED) and not written:
+        return [
+            "the output isn't written yet: finished parts are kept",
+            "the same command goes on where this one stopped",
+        ]
+    if status in (SOME_FAILED, BUDGET_REACHED) and written:
+        return ["the same command with --exists replace asks only for what is missing"]
+    return []
 
 
 def fitted(report: str, width: int | None) -> str:

@@ -90,6 +90,10 @@ def test_the_status_of_a_run_tells_a_budget_before_other_failures(failed: dict[s
     assert exits.status_of(RunReport(model="m", rows=3, failed=failed)) == status
 
 
+def test_a_run_that_stopped_before_its_last_row_is_not_complete():
+    assert exits.status_of(RunReport(model="m", rows=3, answered=3, state="stopped")) == 3
+
+
 def test_every_status_has_its_meaning():
     assert list(exits.MEANINGS) == [0, 1, 2, 3, 4, 130, 143]
     assert exits.meanings().splitlines()[4] == "      3  some rows failed; their error column says why"

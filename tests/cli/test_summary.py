@@ -21,8 +21,9 @@ def test_a_scheduler_gets_counts_money_time_and_the_status():
         budget={"usd": 1.0},
         budget_spent={"usd": 0.25},
         seconds=4.5,
+        output="out.csv",
     )
-    told = json.loads(json.dumps(summary(report, output="out.csv", status=3)))
+    told = json.loads(json.dumps(summary(report, status=3)))
     assert told == {
         "state": "done",
         "model": "m",
@@ -49,22 +50,20 @@ def test_a_scheduler_gets_counts_money_time_and_the_status():
 
 
 def test_a_run_that_never_began_has_no_numbers_rather_than_zeros():
-    told = summary(None, output="out.csv", status=130)
+    told = summary(None, status=130)
     assert (told["state"], told["rows"], told["usd"], told["exit_code"]) == ("interrupted", None, None, 130)
 
 
 def test_people_are_told_how_to_go_on():
-    assert closing_lines(0, output="o") == ["wrote o"]
-    assert closing_lines(3, output="o") == [
-        "wrote o",
-        "with --exists replace the same command asks only for what is missing",
-    ]
-    assert "budget was reached" in closing_lines(4, output="o")[1]
+    assert closing_lines(0, written=True) == []
+    again = ["the same command with --exists replace asks only for what is missing"]
+    assert closing_lines(3, written=True) == closing_lines(4, written=True) == again
     for status in (130, 143):
-        assert closing_lines(status, output="o") == [
-            "interrupted; nothing was written to o yet",
-            "the same command asks only for what is missing",
+        assert closing_lines(status, written=False) == [
+            "the output isn't written yet: finished parts are kept",
+            "the same command goes on where this one stopped",
         ]
+    assert closing_lines(4, written=False) == []  # a note of the report says it
 
 
 def test_a_report_is_folded_under_its_texts_on_a_terminal_and_nowhere_else():
