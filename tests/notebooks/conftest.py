@@ -96,6 +96,11 @@ class Kernel:
         """Press the stop button."""
         self._manager.interrupt_kernel()
 
+    def restart(self) -> None:
+        """Kill the kernel's process and begin another; its files stay."""
+        self._manager.restart_kernel(now=True)
+        self._client.wait_for_ready(timeout=ANSWER_SECONDS)
+
     def shut_down(self) -> None:
         """End the kernel's process."""
         self._client.stop_channels()

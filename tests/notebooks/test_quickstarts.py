@@ -9,7 +9,7 @@ import pytest
 
 pytestmark = [pytest.mark.notebooks, pytest.mark.local_model]
 
-NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("*.ipynb"))
+NOTEBOOKS = sorted((Path(__file__).parents[2] / "notebooks").glob("quickstart_*.ipynb"))
 
 
 def test_there_is_one_for_each_library():
