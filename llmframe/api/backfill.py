@@ -9,7 +9,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from llmframe.api.eager import Part
 from llmframe.api.joblock import locked
@@ -22,11 +22,13 @@ from llmframe.clients.base import Client
 from llmframe.core.outcome import Failure
 from llmframe.engine import bridge
 from llmframe.engine.progress import listener
-from llmframe.engine.run import Run
 from llmframe.errors import Place, RowError, StoreError, StoreTrouble, callers_place
 from llmframe.frames import wrap
 from llmframe.frames.base import Frame
 from llmframe.report import RunReport
+
+if TYPE_CHECKING:
+    from llmframe.frames.files import Source
 
 PART_BYTES: Final = 16 * 2**20
 """Most bytes of a part as it's read: a few of them, with their prompts and answers, stay far below 400 MB."""
@@ -45,19 +47,6 @@ _TROUBLES: Final[dict[int | None, StoreTrouble]] = {
 }
 
 
-class Source(Protocol):
-    """What is read: rows in their order, as tables that fit into memory."""
-
-    @property
-    def identity(self) -> str:
-        """Digest of the files' names, sizes and times."""
-        ...
-
-    def tables(self, rows: int, max_bytes: int, *, start: int = 0) -> Iterator[Any]:
-        """The rows from `start` on, in tables of at most so many rows and about so many bytes."""
-        ...
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Passage:
     """A map from files to a file, checked to the last argument.
@@ -67,7 +56,7 @@ class Passage:
     prepared
         The map over a table without rows: all parts have its prompt, layout and client.
     source, reopened, total
-        The input; what tells its identity anew; its rows, `None` where nobody knows before it's read.
+        The input; what tells its identity anew; how many rows it has, `None` where that's known when it's read.
     ledger, target, schema, lock
         What is written: the parts, the output's name, its schema, and the lock file (`None` where it can't have one).
     rows
@@ -282,7 +271,7 @@ def first_rows(tables: Iterable[Any], rows: int) -> Iterator[Any]:
     batches: list[Any] = []
     kind: Any = None
     for table in tables:
-        kind = type(table)
+        kind = cast("Any", type(table))
         batches += table.slice(0, rows).to_batches()
         rows -= min(rows, table.num_rows)
         if not rows:

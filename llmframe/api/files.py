@@ -32,7 +32,7 @@ OWN_OPTIONS: Final = ("source", "target", "format", "target_format", "exists", "
 """Arguments that the verbs over files have beside `map`'s."""
 
 
-def map_file(
+def map_file(  # noqa: PLR0913 - the options of files beside `map`'s
     source: FilePath,
     target: FilePath,
     prompt_template: object,
@@ -61,8 +61,8 @@ def map_file(
     prompt_template, schema
         As `map`'s.
     format, target_format
-        `"parquet"`, `"csv"`, `"tsv"`, `"jsonl"`, `"ipc"` or `"delta"`; unless said, names tell them, and a folder's files
-        are as the input's.
+        `"parquet"`, `"csv"`, `"tsv"`, `"jsonl"`, `"ipc"` or `"delta"`; unless said, names tell them, and a folder's
+        files are as the input's.
     exists
         What an output that is there means: `"error"` (before anything is sent), `"replace"`, or for a Delta table
         `"append"`.
@@ -101,7 +101,7 @@ def map_file(
     return Backfill(_passage(locals(), verb="map_file"), verb="map_file").run()
 
 
-async def amap_file(
+async def amap_file(  # noqa: PLR0913 - as above
     source: FilePath,
     target: FilePath,
     prompt_template: object,
@@ -122,7 +122,7 @@ async def amap_file(
     return await Backfill(_passage(locals(), verb="amap_file"), verb="amap_file").arun()
 
 
-def plan_file(
+def plan_file(  # noqa: PLR0913 - as above
     source: FilePath,
     prompt_template: object,
     schema: object = None,
@@ -174,12 +174,12 @@ def _passage(said: Mapping[str, Any], *, verb: str) -> Passage:
     given = _arguments(said["prompt_template"], said["schema"], said["options"], verb=verb)
     if verb == "map_file" and given.loop == "current":
         raise UsageError("`loop='current'` needs async code: `await llmframe.amap_file(...)`")
-    most, place, address = _rows(said["rows"]), said["source"], said["target"]
+    most, place, address = _rows(said["rows"]), cast("FilePath", said["source"]), cast("FilePath", said["target"])
     one_of("exists", said["exists"], get_args(Exists))
     if not isinstance(said["spreadsheet_safe"], bool):
         raise UsageError(f"`spreadsheet_safe` must be True or False, got {said['spreadsheet_safe']!r}")
     source = open_source(place, format=said["format"], types=said["types"])
-    refuse_overlap(str(os.fspath(place)), str(os.fspath(address)), files=source.files)
+    refuse_overlap(os.fspath(place), os.fspath(address), files=source.files)
     prepared = _prepared(source, given, verb=verb)
     result = _empty_result(prepared)
     target = open_target(

@@ -5,28 +5,18 @@ from __future__ import annotations
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
 from llmframe.errors import ErrorKind
+
+if TYPE_CHECKING:
+    from llmframe.frames.files import Target
 
 STATE_VERSION: Final = 1
 """Raised whenever a state that was written before means something else."""
 
 LASTING: Final[frozenset[ErrorKind]] = frozenset({"null", "render", "encoding"})
 """Failures that lie in the rows themselves: to ask again can't mend them."""
-
-
-class Target(Protocol):
-    """As much of a target as a ledger needs; `llmframe.frames.files.ports` tells what each does."""
-
-    def part_name(self, number: int) -> str: ...
-    def write_part(self, name: str, table: Any) -> int: ...
-    def parts(self) -> dict[str, int]: ...
-    def remove_part(self, name: str) -> None: ...
-    def read_state(self) -> dict[str, Any] | None: ...
-    def write_state(self, state: dict[str, Any]) -> None: ...
-    def publish(self, names: Sequence[str], schema: Any, *, mode: str = "error", token: str | None = None) -> None: ...
-    def clean(self) -> None: ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +53,8 @@ class FinishedPart:
 
     def to_dict(self) -> dict[str, object]:
         """As it stands in the state."""
-        return {name: getattr(self, name) for name in self.__dataclass_fields__} | {"failed": dict(self.failed)}
+        values: dict[str, object] = {name: getattr(self, name) for name in self.__dataclass_fields__}
+        return values | {"failed": dict(self.failed)}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
