@@ -112,7 +112,7 @@ class Backfill:
                 finally:
                     self._supply.stop()
                     bridge.run(self._parts.end, interrupt=_nothing, verb=self._verb)
-                    self._close_bar(self._run.progress())
+                    self._tell_last()
                 self._finish()
             except KeyboardInterrupt as interrupt:
                 interrupt.args = interrupt.args or (GOES_ON,)
@@ -137,7 +137,7 @@ class Backfill:
                 try:
                     await bridge.arun(self._parts.end, interrupt=_nothing)
                 finally:
-                    self._close_bar(self._run.progress())
+                    self._tell_last()
             await asyncio.to_thread(self._finish)
         return self._told()
 
@@ -180,11 +180,10 @@ class Backfill:
         if passage.total is not None:
             run.rows = run.metrics.expected_rows = max(0, passage.total - ledger.rows_finished())
         self._gaps = ledger.gaps
-        supply = self._supply = Reading(self._frames(), self._prepare)
-        run.stopping.add(supply.stop)
+        supply = self._supply = Reading(self._frames(), self._prepare, going=lambda: run.stop is None)
         self._parts = Parts(passage.asking, passage.client, supply, rows=passage.rows, ordered=True)
-        show, self._close_bar = listener(passage.asking.arguments.progress)
-        self._parts.open(run, show=show, home=home)
+        self._show, self._close_bar = listener(passage.asking.arguments.progress)
+        self._parts.open(run, show=self._show, home=home)
 
     def _frames(self) -> Iterator[Frame]:
         """The rows that no finished part has, in the reader's thread."""
@@ -208,8 +207,6 @@ class Backfill:
         """Write a part whose rows all have an end of their own."""
         run, ask = self._run, part.prepared.asking
         start = self._starts.pop(0)
-        if run.stop is not None:  # whatever stops the sending, to read on is of no use
-            self._supply.stop()
         failed = failures(part)
         table: Any = part.prepared.frame.attach(part.columns(), replace=ask.arguments.overwrite)
         if ask.arguments.on_error == "raise" and failed:
@@ -260,6 +257,13 @@ class Backfill:
                 "the same call again goes on where this one stopped",
                 reason=_TROUBLES.get(error.errno, "io"),
             ) from error
+
+    def _tell_last(self) -> None:
+        """Where the run stands when nothing goes on any more: nobody waited for a part as that came about."""
+        progress = self._run.progress()
+        if self._show is not None:
+            self._show(progress)
+        self._close_bar(progress)
 
     def _told(self) -> RunReport:
         warn_of_failures(self._run, place=self._place)

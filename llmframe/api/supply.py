@@ -68,10 +68,14 @@ class Reading:
         Drawn in the thread; each becomes a part.
     prepare
         Makes a part's map of a frame, in the thread, too.
+    going
+        Whether more parts are of any use.
     """
 
-    def __init__(self, frames: Iterator[Frame], prepare: Callable[[Frame], Prepared]) -> None:
-        self._frames, self._prepare = frames, prepare
+    def __init__(
+        self, frames: Iterator[Frame], prepare: Callable[[Frame], Prepared], *, going: Callable[[], bool]
+    ) -> None:
+        self._frames, self._prepare, self._going = frames, prepare, going
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="llmframe-read")
         self._coming: Future[Prepared | None] | None = None
         self._over = self._ended = False
@@ -84,6 +88,8 @@ class Reading:
 
     def next(self, ready: Callable[[], None]) -> Prepared | None:
         """The next part's map when it's read; reading the one after it begins at once."""
+        if not self._over and not self._going():
+            self.stop()
         if self._over:
             return None
         if self._coming is None:

@@ -67,7 +67,13 @@ class ArrowFrame:
         return table
 
     def mask(self, where: object) -> list[bool]:
-        """`where` as one bool a row: a list or array of booleans, or a function of the table that returns one."""
+        """`where` as one bool a row: a list or array of booleans, a function of the table, or a polars expression."""
+        if type(where).__module__.partition(".")[0] == "polars":
+            import polars as pl  # noqa: PLC0415 - whoever holds an expression has it
+
+            from llmframe.frames.polars import PolarsFrame  # noqa: PLC0415 - as above
+
+            return PolarsFrame(pl.DataFrame(self.native)).mask(where)
         return mask_of(where(self.native) if callable(where) else where, rows=len(self))
 
     def kept(self, column: Column, asked: Sequence[bool]) -> Column:
