@@ -48,8 +48,15 @@ class ParquetSink:
 
     def close(self) -> None:
         """Write what is held and the footer."""
-        self._flush()
-        self._writer.close()
+        try:
+            self._flush()
+            self._writer.close()
+        finally:
+            self.abandon()
+
+    def abandon(self) -> None:
+        """Give the file up as it is: else pyarrow finishes it once the writer is collected, when `file` is closed."""
+        self._writer.is_open = False
 
     def _flush(self) -> None:
         if self._held:
@@ -83,6 +90,9 @@ class IpcSink:
     def close(self) -> None:
         """Write the end mark, in a file its footer."""
         self._writer.close()
+
+    def abandon(self) -> None:
+        """Nothing: what isn't closed isn't finished."""
 
     def _coded(self, column: Any, at: int) -> Any:
         """`column` with the codes of all labels so far, new ones at their end."""

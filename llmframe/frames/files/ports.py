@@ -119,6 +119,10 @@ class Sink(Protocol):
         """Write what a file of the format ends with; the file under it stays open."""
         ...
 
+    def abandon(self) -> None:
+        """Write nothing more: something has failed, and the file is going to be removed."""
+        ...
+
 
 @runtime_checkable
 class Target(Protocol):

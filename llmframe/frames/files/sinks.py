@@ -48,7 +48,11 @@ def sink_of(file: BinaryIO, schema: Any, kind: Named, *, safe: bool = False) -> 
                 sink = JsonlSink(stream, schema)
             case _:
                 sink = CsvSink(stream, schema, delimiter="\t" if kind.format == "tsv" else ",", safe=safe)
-        yield sink
+        try:
+            yield sink
+        except BaseException:
+            sink.abandon()
+            raise
         sink.close()
 
 

@@ -60,6 +60,9 @@ class CsvSink:
     def close(self) -> None:
         """Nothing: a CSV file has no end of its own."""
 
+    def abandon(self) -> None:
+        """Nothing."""
+
     def _cells(self, column: Any, field: Any) -> Any:
         cells = text_cells(column, field)
         text = is_text(field)
@@ -116,6 +119,9 @@ class JsonlSink:
 
     def close(self) -> None:
         """Nothing: the last line is the end."""
+
+    def abandon(self) -> None:
+        """Nothing."""
 
 
 def _slices(table: Any) -> Iterator[Any]:
