@@ -37,6 +37,8 @@ class _Header:
     names: list[str]
     rows: int
     """Rows up to the names, theirs included: blank lines may stand before them."""
+    is_all: bool
+    """Whether the file ends with them."""
 
 
 class CsvReader:
@@ -74,6 +76,8 @@ class CsvReader:
     def pieces(self, file: FileInfo, *, skip: int) -> Iterator[Any]:
         """Tables of a block of text each; their rows are only known once they are parsed."""
         header = self._header(file)
+        if header.is_all:
+            return
         done = 0
         for batch in self._batches(file, header):
             if done + len(batch) <= skip:
@@ -130,12 +134,14 @@ class CsvReader:
     def _header(self, file: FileInfo) -> _Header:
         shown = self._storage.shown(file.path)
         with self._opened(file) as stream:
-            lines = csv.reader(io.TextIOWrapper(stream, "utf-8-sig", newline=""), delimiter=self._delimiter)
+            # more than the header is decoded at once: what is wrong further down is told when it's read
+            text = io.TextIOWrapper(stream, "utf-8-sig", errors="surrogateescape", newline="")
             try:
-                for number, names in enumerate(lines, 1):
+                for number, names in enumerate(csv.reader(text, delimiter=self._delimiter), 1):
                     if names:
-                        return _Header(names, number)
-            except UnicodeDecodeError:
+                        "".join(names).encode()
+                        return _Header(names, number, not text.read(1))
+            except UnicodeEncodeError:
                 raise UsageError(_encoding(shown, "its header")) from None
             except csv.Error as error:
                 raise UsageError(f"{shown!r} has no header that can be read: {error}") from None
