@@ -22,6 +22,9 @@ from llmframe.frames.files.workspace import Workspace
 
 MODES: Final = ("error", "append", "overwrite")
 
+STORES: Final = ("s3", "s3a", "gs", "az", "abfs", "abfss", "adl", "hdfs")
+"""Protocols by which both fsspec and deltalake reach the same place; `memory://` is another place for each of them."""
+
 
 class DeltaTarget(Workspace):
     """A Delta table that gets all parts in one commit; they lie in a hidden folder beside it until then.
@@ -37,6 +40,12 @@ class DeltaTarget(Workspace):
         self._lake = deltalake()
         self._table_path = path
         self.address = storage.shown(path)
+        protocol, found, _ = self.address.partition("://")
+        if found and protocol not in STORES:
+            raise UsageError(
+                f"deltalake can't reach {self.address!r}: a Delta table lies on this machine or behind one of "
+                f"{', '.join(STORES)}"
+            )
 
     def check(self, schema: Any) -> None:
         """Raise `UsageError` for a column that Delta can't hold."""

@@ -105,6 +105,11 @@ def test_a_write_that_fails_leaves_no_file_and_no_version(tmp_path):
     assert DeltaTable(tmp_path / "t").version() == 0
 
 
+def test_a_place_that_deltalake_would_look_for_elsewhere_is_refused():
+    with pytest.raises(UsageError, match="deltalake can't reach 'memory:///tables/t'"):
+        open_target("memory://tables/t", format="delta")
+
+
 def test_an_unknown_mode_names_those_that_are_known(tmp_path):
     with pytest.raises(UsageError, match="error, append, overwrite, not 'upsert'"):
         run(tmp_path / "t", mode="upsert")

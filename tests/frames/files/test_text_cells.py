@@ -54,6 +54,9 @@ def test_a_cell_is_text_that_says_its_value(values, type_, expected):
         "=",
         "-",
         "\uff1d1",
+        "\ufeff=1",
+        "\u200b=1",
+        "\x00=1",
         "-1+cmd|' /C'!A0",
     ],
 )
