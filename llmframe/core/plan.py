@@ -96,6 +96,7 @@ class Plan:
         known = Known()
         for start in range(0, self.length, CHUNK_ROWS):
             yield self._draw_chunk(start, min(start + CHUNK_ROWS, self.length), known)
+        self._read = _nothing_more  # whoever holds the plan needn't hold the rows
 
     def _draw_chunk(self, start: int, stop: int, known: Known) -> list[Planned]:
         asked = None if self._asked is None else self._asked[start:stop]
@@ -195,6 +196,11 @@ class Plan:
         lacking = len(self.first_rows) - len(of_requests)
         failures = [failed(failure) for failure in reversed(self._numbers)]
         return [*of_requests, *[missing] * lacking, *failures, outside, missing]
+
+
+def _nothing_more(positions: Sequence[int], start: int, stop: int) -> list[list[object]]:
+    """The cells of a plan whose rows have all been drawn."""
+    raise LookupError(f"columns {list(positions)} of rows {start}:{stop} were drawn already")
 
 
 class _Failures(Mapping[int, Failure]):

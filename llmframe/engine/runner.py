@@ -125,6 +125,7 @@ class Runner:
         """Wait until no attempt of this part uses the client, those that others joined included."""
         while going := [*(flight.task for flight in self._flights), *(self._hedge.going if self._hedge else ())]:
             await asyncio.wait(going)
+        self._sender.forget()
 
     async def kept(self) -> None:
         """Wait until all that came back is safe in the store."""

@@ -96,6 +96,10 @@ class Sender:
         """The part has ended."""
         self._gate.leave(self._lane.flow)
 
+    def forget(self) -> None:
+        """Tell nobody of answers any more: who is told holds the sender, and a circle lives until it's looked for."""
+        self._told = None
+
     def hurry(self) -> None:
         """The run has stopped: nobody waits for a turn any more."""
         self._gate.close(self._lane.flow)

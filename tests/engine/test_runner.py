@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import random
+import weakref
 from collections import Counter
 from collections.abc import Callable
 
@@ -748,3 +750,21 @@ def test_rows_that_cannot_be_drawn_end_the_part_with_their_own_exception():
 
     with pytest.raises(ZeroDivisionError, match="rows 0 to 2"):
         run_in_fake_time(main())
+
+
+def test_a_part_that_has_ended_is_gone_at_once_without_a_collection_of_garbage():
+    gone: list[weakref.ref[object]] = []
+
+    async def main() -> None:
+        part = part_of(names(20), Client())
+        gone.append(weakref.ref(part.runner))
+        await part.work()
+        await part.runner.landed()
+
+    gc.collect()
+    gc.disable()
+    try:
+        run_in_fake_time(main())
+        assert gone[0]() is None
+    finally:
+        gc.enable()
