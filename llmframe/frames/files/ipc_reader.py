@@ -49,7 +49,7 @@ class IpcReader:
                 if opened.read(len(_MAGIC)) != _MAGIC:
                     return None
                 opened.seek(0)
-                rows += _dataset.IpcFileFormat().make_fragment(pa.PythonFile(opened)).count_rows()
+                rows += _dataset.IpcFileFormat().make_fragment(pa.PythonFile(opened, mode="r")).count_rows()
         return rows
 
     def pieces(self, file: FileInfo, *, skip: int) -> Iterator[Any]:

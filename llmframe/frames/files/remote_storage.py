@@ -17,6 +17,10 @@ from llmframe.frames.files.ports import FileInfo
 _STAMPS: Final = ("ETag", "etag", "md5Hash", "md5", "generation", "LastModified", "last_modified")
 """Where file systems say that a file has changed, the surest first."""
 
+_OBJECT_STORES: Final = frozenset({"s3", "s3a", "gs", "gcs", "abfs", "abfss", "az", "oss"})
+"""Object stores: a path needs no folder (to make one may create a bucket under a mistyped name), and a file
+is there once its upload is complete."""
+
 _TIMES: Final = ("mtime", "modified", "created")
 
 READ_BLOCK_BYTES: Final = 8 * 2**20
@@ -98,18 +102,27 @@ class RemoteStorage:
 
     @contextmanager
     def writer(self, path: str, *, through: str) -> Generator[BinaryIO]:
-        """Upload a file; it comes to be by one last request, which a failure leaves out."""
-        del through
-        file = self._system.open(path, "wb", block_size=WRITE_BLOCK_BYTES, autocommit=False)
+        """Upload a file; an object store makes it by one last request, other file systems by a new name for `through`.
+
+        What raises leaves out that last step.
+        """
+        renamed = not self._is_object_store()
+        file = self._system.open(
+            through if renamed else path,
+            "wb",
+            block_size=WRITE_BLOCK_BYTES,
+            **({} if renamed else {"autocommit": False}),
+        )
         try:
             yield file
         except BaseException:
-            file.closed = True  # else the garbage collector closes it, which in some file systems uploads the rest
-            with contextlib.suppress(NotImplementedError):
-                file.discard()
+            self._discard(file, through if renamed else None)
             raise
         file.close()
-        file.commit()
+        if renamed:
+            self._system.mv(through, path)
+        else:
+            file.commit()
         self._forget()
 
     def remove(self, path: str) -> None:
@@ -119,14 +132,29 @@ class RemoteStorage:
             self._system.rm_file(path)
 
     def make_folder(self, path: str) -> None:
-        """Make a folder where the file system has such a thing."""
-        self._system.makedirs(path, exist_ok=True)
+        """Make a folder where the file system has such a thing; a bucket is never made."""
+        if not self._is_object_store():
+            self._system.makedirs(path, exist_ok=True)
 
     def remove_folder(self, path: str) -> None:
         """Remove an empty folder where the file system has such a thing."""
         with contextlib.suppress(OSError, NotImplementedError):
-            if not self.files(path, deep=True):
+            if not self._is_object_store() and not self.files(path, deep=True):
                 self._system.rmdir(path)
+
+    def _discard(self, file: Any, temporary: str | None) -> None:
+        if temporary is not None:
+            with contextlib.suppress(OSError):
+                file.close()
+                self._system.rm_file(temporary)
+            return
+        with contextlib.suppress(NotImplementedError):
+            file.discard()
+        file.closed = True  # else the garbage collector closes it, which in some file systems uploads the rest
+
+    def _is_object_store(self) -> bool:
+        protocol = self._system.protocol
+        return not _OBJECT_STORES.isdisjoint({protocol} if isinstance(protocol, str) else protocol)
 
     def _forget(self) -> None:
         """Another process may have written since the last listing."""
