@@ -197,10 +197,18 @@ def test_addresses_of_fsspec_are_read_as_files_are():
     assert source.current_identity() != identity
 
 
-def test_parquet_in_memory_is_read_by_its_parts():
-    with fsspec.open("memory://sources-parquet/a.parquet", "wb") as file:
-        pq.write_table(rich(), file)
-    [table] = open_source("memory://sources-parquet/a.parquet").tables(9, MUCH)
+@pytest.mark.parametrize("name", ["a.parquet", "a.arrow"])
+def test_what_lies_elsewhere_is_read_by_its_parts(name):
+    address = f"memory://sources-{name}/{name}"
+    with fsspec.open(address, "wb") as file:
+        if name == "a.parquet":
+            pq.write_table(rich(), file)
+        else:
+            with pa.ipc.new_file(file, rich().schema) as writer:
+                writer.write_table(rich())
+    source = open_source(address)
+    assert source.rows == 3
+    [table] = source.tables(9, MUCH)
     assert table.to_pylist() == rich().to_pylist()
     assert table.schema.metadata == rich().schema.metadata
 
