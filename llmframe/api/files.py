@@ -192,8 +192,8 @@ def _passage(said: Mapping[str, Any], *, verb: str) -> Passage:
     return Passage(
         prepared=prepared,
         source=source,
-        reopened=lambda: open_source(place, format=said["format"], types=said["types"]).identity,
-        total=getattr(source, "rows", None),
+        reopened=source.current_identity,
+        total=source.rows,
         ledger=Ledger(target, job),
         target=target.address,
         schema=result.schema,

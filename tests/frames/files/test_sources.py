@@ -61,7 +61,8 @@ def written(folder: Path, format_: str, table: pa.Table, name: str = "rows") -> 
 
 
 def plain(rows: int) -> pa.Table:
-    return pa.table({"n": [str(n) for n in range(rows)], "text": ["x" * (n % 5) + "." for n in range(rows)]})
+    cells = {"n": [str(n) for n in range(rows)], "text": ["x" * (n % 5) + "." for n in range(rows)]}
+    return pa.table(cells, schema=pa.schema([("n", pa.string()), ("text", pa.string())]))
 
 
 @pytest.mark.parametrize("format_", ["parquet", "ipc"])
