@@ -90,7 +90,7 @@ def test_every_format_tells_its_name_its_rows_and_its_files(tmp_path, format_):
 
 
 @pytest.mark.parametrize("format_", FORMATS)
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=25)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=12)
 @given(rows=st.integers(1, 12), max_bytes=st.integers(1, 120))
 def test_a_run_that_goes_on_makes_the_tables_that_were_left(tmp_path_factory, format_, rows, max_bytes):
     folder = tmp_path_factory.getbasetemp() / f"law-{format_}"
