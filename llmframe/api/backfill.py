@@ -115,6 +115,7 @@ class Backfill:
                     self._tell_last()
                 self._finish()
             except KeyboardInterrupt as interrupt:
+                self._run.cancel()  # it may have come when nothing was sent any more
                 interrupt.args = interrupt.args or (GOES_ON,)
                 raise
         return self._told()

@@ -92,11 +92,12 @@ def test_labels_of_an_enum_are_the_same_dictionary_in_all_parts(tmp_path: Path, 
     assert column.type == pa.dictionary(pa.int32(), pa.string())
 
 
-@given(count=st.integers(0, 30), part=st.integers(1, 12), group=st.integers(1, 12), distinct=st.integers(1, 30))
+@given(shape=st.tuples(st.integers(0, 30), st.integers(1, 12), st.integers(1, 12), st.integers(1, 30)))
 @settings(max_examples=20, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_rows_and_order_are_those_of_map_whatever_the_parts(
-    tmp_path: Path, provider: Provider, count: int, part: int, group: int, distinct: int
+    tmp_path: Path, provider: Provider, shape: tuple[int, int, int, int]
 ):
+    count, part, group, distinct = shape
     table = pa.table(
         {
             "n": pa.array(range(count), pa.int64()),
@@ -157,9 +158,11 @@ def test_the_first_request_goes_out_before_the_third_table_is_read(tmp_path: Pat
 
 
 def test_rows_that_fail_are_data_and_counted_once(tmp_path: Path, source: Path):
-    with Provider(answer=lambda prompt, _: Status(400) if "row-7 " in prompt else None) as provider:
-        with pytest.warns(LlmframeWarning, match="1 of 20 rows failed") as warned:
-            report = llmframe.map_file(source, tmp_path / "o.parquet", "J {t}", Verdict, client=provider, rows=4)
+    with (
+        Provider(answer=lambda prompt, _: Status(400) if "row-7 " in prompt else None) as provider,
+        pytest.warns(LlmframeWarning, match="1 of 20 rows failed") as warned,
+    ):
+        report = llmframe.map_file(source, tmp_path / "o.parquet", "J {t}", Verdict, client=provider, rows=4)
     assert (report.state, dict(report.failed), report.answered) == ("done", {"bad_request": 1}, 19)
     assert len(warned) == 1
     assert llmframe.last_run().to_dict() == report.to_dict()
