@@ -22,7 +22,7 @@ from hypothesis import strategies as st
 from llmframe.errors import StoreError, UsageError
 from llmframe.frames.files import open_source, open_target
 
-ENUM = pa.dictionary(pa.int8(), pa.string())
+ENUM = pa.dictionary(pa.int32(), pa.string())
 TABLE = pa.table(
     {
         "text": pa.array(["a", None, "", 'says "b", then\nc'], pa.large_string()),
