@@ -118,3 +118,18 @@ def test_a_bucket_that_is_absent_is_an_error_that_names_the_place(s3):
     with pytest.raises(StoreError, match=r"'s3://bucket-that-nobody-made/.* can't be written") as caught:
         target.write_state({})
     assert caught.value.reason == "io"
+
+
+def test_json_lines_come_back_as_they_were_beside_the_answers(tmp_path):
+    lines = [
+        '{"id":123456789012345678901,"b":1,"a":{"x":[1,{"y":null}],"é":"ü"}}',
+        '{"id":"seven","a":{"x":[],"é":"\\n"},"extra":[1,"two",null]}',
+        '{"id":null,"b":2,"a":{"x":[{"y":3}],"é":""}}',
+    ]
+    (tmp_path / "in.jsonl").write_text("\n\n".join(lines))
+    source = open_source(tmp_path / "in.jsonl")
+    [table] = source.tables(10, 10**6)
+    target = open_target(tmp_path / "out.jsonl")
+    target.write_part(target.part_name(0), table)
+    target.publish([target.part_name(0)], source.schema)
+    assert (tmp_path / "out.jsonl").read_text().splitlines() == lines
