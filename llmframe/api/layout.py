@@ -97,11 +97,12 @@ class Layout:
             )
         if clash and not overwrite:
             shown = ", ".join(map(repr, clash))
+            call = f"llmframe.{verb}" if verb.endswith("_file") else f".llm.{verb}"
             raise UsageError(
                 f"the frame already has {'a column' if len(clash) == 1 else 'columns'} {shown}; either keep both:\n"
-                f'    .llm.{verb}(..., prefix="{_free_prefix(names, existing)}")\n'
+                f'    {call}(..., prefix="{_free_prefix(names, existing)}")\n'
                 f"or replace what is there:\n"
-                f"    .llm.{verb}(..., overwrite=True)"
+                f"    {call}(..., overwrite=True)"
             )
 
     def columns(self, plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> list[Column]:
