@@ -11,7 +11,6 @@ from typing import Any, Final, Literal, Unpack, cast, get_args
 from llmframe.api.arguments import Arguments, MapOptions, arguments, one_of
 from llmframe.api.backfill import PART_BYTES, Backfill, Passage
 from llmframe.api.jobdigest import job_digest
-from llmframe.api.overlap import refuse_overlap
 from llmframe.api.planning import plan_parts
 from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.publishing import Job, Ledger
@@ -169,7 +168,7 @@ def _planned(opened: Any, whole: Prepared, rows: int) -> Iterator[Prepared]:
 
 def _passage(said: Mapping[str, Any], *, verb: str) -> Passage:
     """A call of `map_file`, checked to the last argument."""
-    from llmframe.frames.files import open_source, open_target  # noqa: PLC0415 - loads pyarrow
+    from llmframe.frames.files import open_source, open_target, touches  # noqa: PLC0415 - loads pyarrow
 
     given = _arguments(said["prompt_template"], said["schema"], said["options"], verb=verb)
     if verb == "map_file" and given.loop == "current":
@@ -179,7 +178,11 @@ def _passage(said: Mapping[str, Any], *, verb: str) -> Passage:
     if not isinstance(said["spreadsheet_safe"], bool):
         raise UsageError(f"`spreadsheet_safe` must be True or False, got {said['spreadsheet_safe']!r}")
     source = open_source(place, format=said["format"], types=said["types"])
-    refuse_overlap(os.fspath(place), os.fspath(address), files=source.files)
+    if touches(source, address):
+        raise UsageError(
+            f"the output {os.fspath(address)!r} would overwrite the input {os.fspath(place)!r}, or be read with it the "
+            "next time; name a place outside"
+        )
     prepared = _prepared(source, given, verb=verb)
     result = _empty_result(prepared)
     target = open_target(

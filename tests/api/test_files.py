@@ -84,9 +84,13 @@ def test_a_folder_with_files_of_somebody_else_is_left_alone(
     assert ([path.name for path in (tmp_path / "out").iterdir()], provider.requests) == (["letters.txt"], 0)
 
 
-def test_the_output_cant_be_the_input(ask: dict[str, Any], provider: Provider):
-    with pytest.raises(UsageError, match="is the input itself"):
-        llmframe.map_file(**ask | {"target": ask["source"], "exists": "replace"})
+@pytest.mark.parametrize(
+    ("source", "target"),
+    [("in.parquet", "in.parquet"), ("in.parquet", "."), (".", "out"), ("*.parquet", "out.parquet")],
+)
+def test_the_output_cant_be_in_the_input(ask: dict[str, Any], provider: Provider, source: str, target: str):
+    with pytest.raises(UsageError, match="would overwrite the input .*, or be read with it the next time"):
+        llmframe.map_file(**ask | {"source": source, "target": target, "exists": "replace"})
     assert provider.requests == 0
 
 
