@@ -89,7 +89,7 @@ def test_a_folder_with_files_of_somebody_else_is_left_alone(
     [("in.parquet", "in.parquet"), ("in.parquet", "."), (".", "out"), ("*.parquet", "out.parquet")],
 )
 def test_the_output_cant_be_in_the_input(ask: dict[str, Any], provider: Provider, source: str, target: str):
-    with pytest.raises(UsageError, match="would overwrite the input .*, or be read with it the next time"):
+    with pytest.raises(UsageError, match=r"would overwrite the input .*, or be read with it the next time"):
         llmframe.map_file(**ask | {"source": source, "target": target, "exists": "replace"})
     assert provider.requests == 0
 
