@@ -192,9 +192,10 @@ def llmframe(library: str, *, through_sdk: bool = False, stored: bool = False) -
 
 def file_run() -> Side:
     """A parquet file in, another one out, with answers kept in a file: what a backfill does."""
-    import llmframe as package  # noqa: PLC0415 - as above
     import pyarrow as pa  # noqa: PLC0415
     import pyarrow.parquet as pq  # noqa: PLC0415
+
+    import llmframe as package  # noqa: PLC0415 - as above
 
     folder = tempfile.TemporaryDirectory()
 

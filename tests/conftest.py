@@ -18,9 +18,7 @@ KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_API_KE
 """Environment variables by which a provider's SDK would find an account."""
 
 _folder = tempfile.TemporaryDirectory(prefix="llmframe-tests-")
-os.environ["XDG_CACHE_HOME"] = (
-    _folder.name
-)  # for what begins before a test has a folder of its own
+os.environ["XDG_CACHE_HOME"] = _folder.name  # for what begins before a test has a folder of its own
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

@@ -1,4 +1,4 @@
-"""A million rows of 2 kB with 100,000 distinct texts: memory above the frame or file, and how soon a request goes out."""
+"""A million rows of 2 kB with 100,000 distinct texts: memory above the frame or interpreter, and the first request."""
 
 from __future__ import annotations
 
@@ -32,7 +32,12 @@ def of_library(side: str, runs: list[Told], rows: int, most: float) -> list[Figu
     what = f"{rows:,} rows of 2 kB, {side}"
     return [
         Figure(
-            name=f"memory {side}", what=f"peak above the frame, {what}", rounds=memory, target=most, unit="MB", note=note
+            name=f"memory {side}",
+            what=f"peak above the frame, {what}",
+            rounds=memory,
+            target=most,
+            unit="MB",
+            note=note,
         ),
         Figure(name=f"memory {side} first", what=f"first request, {what}", rounds=first, target=1, unit="s", note=note),
     ]

@@ -27,7 +27,7 @@ def test_a_run_writes_its_figures_and_nothing_of_the_machine_that_would_name_it(
     text = (tmp_path / "quick.json").read_text(encoding="utf-8")
     record = json.loads(text)
     names = [figure["name"] for figure in record["figures"]]
-    assert names == ["memory polars", "memory polars first", "memory pandas", "memory pandas first"]
+    assert names == [f"memory {side}{first}" for side in ("polars", "pandas", "file") for first in ("", " first")]
     assert set(record) == {"machine", "rounds", "scale", "cores_of_others", "figures", "curves"}
     for figure in record["figures"]:
         assert figure["note"] == ""
