@@ -43,19 +43,30 @@ def locked(path: Path, *, target: str) -> Generator[None]:
 def _created(path: Path, text: str) -> bool:
     """Whether the file is there now with this text; it never is without one."""
     draft = path.with_name(f"{path.name}-{uuid.uuid4().hex[:8]}")
-    draft.write_text(text, "utf-8")
     try:
-        os.link(draft, path)
-    except FileExistsError:
-        return False
-    except OSError:  # a file system without links
+        draft.write_text(text, "utf-8")
         try:
-            with path.open("x", encoding="utf-8") as file:
-                file.write(text)
+            os.link(draft, path)
         except FileExistsError:
             return False
+        except OSError:  # a file system without links
+            return _written(path, text)
     finally:
-        draft.unlink()
+        with contextlib.suppress(OSError):
+            draft.unlink(missing_ok=True)
+    return True
+
+
+def _written(path: Path, text: str) -> bool:
+    """As `_created`; for a moment the file is there without its text."""
+    try:
+        with path.open("x", encoding="utf-8") as file:
+            file.write(text)
+    except FileExistsError:
+        return False
+    except OSError:  # no room: what is there by now would lock the output for good
+        path.unlink(missing_ok=True)
+        raise
     return True
 
 

@@ -64,3 +64,20 @@ def test_one_of_another_machine_is_left_alone(tmp_path: Path):
     (tmp_path / "lock").write_text(json.dumps(asdict(replace(this_process(), place="elsewhere"))))
     with pytest.raises(UsageError, match="is being written by another run"):
         hold(tmp_path / "lock")
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no limit on the size of files")
+def test_a_full_disk_leaves_no_file_behind(tmp_path: Path):
+    code = (
+        "import resource, signal, sys\n"
+        "from pathlib import Path\n"
+        "from llmframe.api.joblock import locked\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (8, 8))\n"
+        "try:\n"
+        "    with locked(Path(sys.argv[1]), target='out.parquet'): pass\n"
+        "except OSError: sys.exit(7)\n"
+    )
+    ended = subprocess.run([sys.executable, "-B", "-c", code, tmp_path / "lock"], check=False, timeout=60)
+    assert ended.returncode == 7
+    assert list(tmp_path.iterdir()) == []
