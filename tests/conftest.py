@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import tempfile
 from pathlib import Path
 
@@ -13,6 +14,9 @@ from hypothesis import settings
 # A shared machine's speed decides nothing here, and a failing example must fail again for whoever looks.
 settings.register_profile("llmframe", deadline=None, derandomize=True, max_examples=60)
 settings.load_profile("llmframe")
+
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
 """Environment variables by which a provider's SDK would find an account."""
