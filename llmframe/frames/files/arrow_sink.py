@@ -12,6 +12,8 @@ import pyarrow.compute as _untyped_compute
 import pyarrow.ipc as _untyped_ipc
 import pyarrow.parquet as pq
 
+from llmframe.frames.files.cutting import size_of
+
 _compute: Any = _untyped_compute
 _ipc: Any = _untyped_ipc
 _types: Any = pa.types
@@ -42,7 +44,7 @@ class ParquetSink:
             part = rest.slice(0, GROUP_ROWS - self._rows)
             rest = rest.slice(len(part))
             self._held.append(part)
-            self._rows, self._bytes = self._rows + len(part), self._bytes + part.nbytes
+            self._rows, self._bytes = self._rows + len(part), self._bytes + size_of(part)
             if self._rows == GROUP_ROWS or self._bytes >= GROUP_BYTES:
                 self._flush()
 

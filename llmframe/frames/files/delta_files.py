@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
 
+from llmframe.frames.files.cutting import size_of
 from llmframe.frames.files.formats import Named
 from llmframe.frames.files.ports import Storage
 from llmframe.frames.files.sinks import sink_of
@@ -84,7 +85,7 @@ def write_files(
         with storage.writer(path, through=through) as file, sink_of(file, schema, PARQUET) as sink:
             while held is not None and size < FILE_BYTES:
                 sink.write(held)
-                rows, size = rows + len(held), size + held.nbytes
+                rows, size = rows + len(held), size + size_of(held)
                 held = next(tables, None)
         found = storage.file(path)
         yield DataFile(path, name, 0 if found is None else found.size, rows)

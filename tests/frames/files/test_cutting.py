@@ -8,7 +8,7 @@ import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmframe.frames.files.cutting import cut
+from llmframe.frames.files.cutting import cut, size_of
 
 PIECES = st.lists(st.lists(st.integers(0, 60), min_size=1, max_size=8), max_size=6)
 """Lengths of the texts in each piece."""
@@ -56,3 +56,26 @@ def after(lengths, start):
         if start < len(piece):
             yield piece.slice(start)
         start = max(0, start - len(piece))
+
+
+def test_where_a_size_is_unknown_it_is_taken_by_the_average_row():
+    class Views:
+        """A table of views of text as pyarrow 16 has them."""
+
+        def __init__(self, rows: int) -> None:
+            self._rows = rows
+
+        def __len__(self) -> int:
+            return self._rows
+
+        @property
+        def nbytes(self) -> int:
+            raise TypeError
+
+        def get_total_buffer_size(self) -> int:
+            return 1000
+
+    assert size_of(Views(2), of=Views(10)) == 200
+    assert size_of(Views(10)) == 1000
+    assert size_of(Views(0)) == 1000 * 0
+    assert size_of(pa.table({"n": pa.array([1, 2], pa.int64())})) == 16
