@@ -13,6 +13,7 @@ A failed row is not an exception but a value in the error column: null, or `"<ki
 from __future__ import annotations
 
 import difflib
+import errno
 import functools
 import sys
 from collections.abc import Iterable
@@ -51,6 +52,16 @@ ERROR_KINDS: tuple[ErrorKind, ...] = get_args(ErrorKind)
 StoreTrouble = Literal["damaged", "foreign", "newer", "locked", "network", "readonly", "full", "io"]
 """Why a store can't be used: damaged content, somebody else's file, written by a newer version, locked by another
 program, on a network drive, not writable, no room left, anything else of the operating system's."""
+
+TROUBLE_BY_ERRNO: Final[dict[int | None, StoreTrouble]] = {
+    errno.ENOSPC: "full",
+    errno.EDQUOT: "full",
+    errno.EFBIG: "full",
+    errno.EROFS: "readonly",
+    errno.EACCES: "readonly",
+    errno.EPERM: "readonly",
+}
+"""What the system's own numbers of errors mean for a store or an output; others are `"io"`."""
 
 Place = tuple[str, int]
 """A file and a line in it."""

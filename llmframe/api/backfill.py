@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import errno
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
@@ -22,7 +21,7 @@ from llmframe.clients.base import Client
 from llmframe.core.outcome import Failure
 from llmframe.engine import bridge
 from llmframe.engine.progress import listener
-from llmframe.errors import Place, RowError, StoreError, StoreTrouble, callers_place
+from llmframe.errors import TROUBLE_BY_ERRNO, Place, RowError, StoreError, callers_place
 from llmframe.frames import wrap
 from llmframe.frames.base import Frame
 from llmframe.report import RunReport
@@ -36,15 +35,6 @@ PART_BYTES: Final = 16 * 2**20
 GOES_ON: Final = "parts that were finished are kept; the same call again goes on where this one stopped"
 
 FAILED: Final = Failure("cancelled", "the run ended before its last row")
-
-_TROUBLES: Final[dict[int | None, StoreTrouble]] = {
-    errno.ENOSPC: "full",
-    errno.EDQUOT: "full",
-    errno.EFBIG: "full",
-    errno.EROFS: "readonly",
-    errno.EACCES: "readonly",
-    errno.EPERM: "readonly",
-}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,7 +96,7 @@ class Backfill:
                     while (part := self._take()) is not None:
                         self._keep(part)
                         del part
-                except BaseException:
+                except BaseException:  # whatever it is goes on up: only the parts on their way are told
                     self._run.stop = self._run.stop or FAILED
                     raise
                 finally:
@@ -256,7 +246,7 @@ class Backfill:
             raise StoreError(
                 f"{self._passage.target!r} can't be written: {error.strerror or error}. Answers are kept; "
                 "the same call again goes on where this one stopped",
-                reason=_TROUBLES.get(error.errno, "io"),
+                reason=TROUBLE_BY_ERRNO.get(error.errno, "io"),
             ) from error
 
     def _tell_last(self) -> None:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import errno
 import os
 import shutil
 import sqlite3
 from pathlib import Path
 from typing import Final
 
-from llmframe.errors import StoreError, StoreTrouble
+from llmframe.errors import TROUBLE_BY_ERRNO, StoreError, StoreTrouble
 
 _BY_CODE: Final[dict[int, StoreTrouble]] = {
     sqlite3.SQLITE_CORRUPT: "damaged",
@@ -20,15 +19,6 @@ _BY_CODE: Final[dict[int, StoreTrouble]] = {
     sqlite3.SQLITE_PERM: "readonly",
     sqlite3.SQLITE_FULL: "full",
     sqlite3.SQLITE_PROTOCOL: "locked",
-}
-
-_BY_ERRNO: Final[dict[int, StoreTrouble]] = {
-    errno.ENOSPC: "full",
-    errno.EDQUOT: "full",
-    errno.EFBIG: "full",
-    errno.EROFS: "readonly",
-    errno.EACCES: "readonly",
-    errno.EPERM: "readonly",
 }
 
 _WORDS: Final[dict[StoreTrouble, str]] = {
@@ -58,7 +48,7 @@ class DamageError(sqlite3.DatabaseError):
 def trouble(error: sqlite3.Error | OSError, path: Path) -> StoreTrouble:
     """Why a store can't be used, by the error that says so."""
     if isinstance(error, OSError):
-        return _BY_ERRNO.get(error.errno or 0, "io")
+        return TROUBLE_BY_ERRNO.get(error.errno or 0, "io")
     code = getattr(error, "sqlite_errorcode", 0) & 0xFF
     if code in _BY_CODE:
         return _BY_CODE[code]

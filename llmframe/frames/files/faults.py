@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import errno
 import lzma
 import sys
 import zlib
@@ -12,22 +11,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from llmframe.errors import StoreError, StoreTrouble, UsageError
+from llmframe.errors import TROUBLE_BY_ERRNO, StoreError, StoreTrouble, UsageError
 
 _arrow: Any = pa
 ARROW_ERRORS: Final[tuple[type[Exception], ...]] = (_arrow.lib.ArrowException,)
 """What pyarrow raises for content it can't take."""
 
 _BROKEN: Final = (*ARROW_ERRORS, EOFError, lzma.LZMAError, zlib.error)
-
-_BY_ERRNO: Final[dict[int, StoreTrouble]] = {
-    errno.ENOSPC: "full",
-    errno.EDQUOT: "full",
-    errno.EFBIG: "full",
-    errno.EROFS: "readonly",
-    errno.EACCES: "readonly",
-    errno.EPERM: "readonly",
-}
 
 _REMEDY: Final[dict[StoreTrouble, str]] = {
     "full": "no room is left; what is finished stays, and the same call goes on where it stopped",
@@ -47,7 +37,7 @@ def writing(shown: str) -> Generator[None]:
     except _system_errors() as error:
         if isinstance(error, StoreError):
             raise
-        reason = _BY_ERRNO.get(getattr(error, "errno", None) or 0, "io")
+        reason = TROUBLE_BY_ERRNO.get(getattr(error, "errno", None) or 0, "io")
         if isinstance(error, PermissionError):
             reason = "readonly"
         raise StoreError(f"{shown!r} can't be written ({_said(error)}): {_REMEDY[reason]}", reason=reason) from error
