@@ -7,6 +7,8 @@ import pytest
 pytestmark = pytest.mark.kernel
 
 IN_FLIGHT = 8
+"""Held at once: by a model of its own, for what answers taught about another's limits depends on the machine."""
+
 BEGIN = """
 import asyncio, sys
 import httpx2, openai
@@ -20,6 +22,9 @@ before = {"run": asyncio.run, "Task": asyncio.Task}
 df = pd.DataFrame({"t": [f"row-{i}" for i in range(50)]})
 ask = dict(model="m", base_url=URL, api_key="k", progress=False, loop="current", max_concurrency=8)
 own = dict(model="m", client=openai.AsyncOpenAI(base_url=URL, api_key="k", http_client=httpx2.AsyncClient()))
+
+def of(model):
+    return {**ask, "model": model}
 
 def answered(out):
     return (len(out), int(out["error"].isna().sum()))
@@ -65,7 +70,7 @@ print(answered(mapped), answered(awaited))
 
 def test_the_stop_button_closes_every_request_in_flight_and_leaves_the_frame(kernel, provider):
     provider.hold()
-    name = kernel.start("df.llm.map('F {t}', **ask)")
+    name = kernel.start("df.llm.map('F {t}', **of('F'))")
     provider.wait_in_flight(IN_FLIGHT)
     provider.release(8)
     provider.wait_requests(IN_FLIGHT + 8)
@@ -75,14 +80,14 @@ def test_the_stop_button_closes_every_request_in_flight_and_leaves_the_frame(ker
     partial = kernel.run("print(answered(sys.last_value.frame), sys.last_value.frame is llmframe.last_run().frame)")
     assert (partial.stdout, partial.error) == ("(50, 8) True\n", "")
     provider.release()
-    again = kernel.run("print(answered(df.llm.map('F {t}', **ask)))")
+    again = kernel.run("print(answered(df.llm.map('F {t}', **of('F'))))")
     assert (again.stdout, again.stderr, again.error) == ("(50, 50)\n", "", "")
     assert provider.requests == IN_FLIGHT + 8 + 42
 
 
 def test_the_stop_button_cancels_an_awaited_call(kernel, provider):
     provider.hold()
-    name = kernel.start("await df.llm.amap('G {t}', **ask)")
+    name = kernel.start("await df.llm.amap('G {t}', **of('G'))")
     provider.wait_in_flight(IN_FLIGHT)
     kernel.interrupt()
     provider.wait_closed(IN_FLIGHT)

@@ -8,6 +8,8 @@ pytestmark = pytest.mark.kernel
 
 ROWS = 50
 IN_FLIGHT = 8
+"""Held at once: by a model of its own, for what answers taught about another's limits depends on the machine."""
+
 BEGIN = """
 import asyncio
 before = asyncio.run, asyncio.Task, type(asyncio.get_running_loop()).run_until_complete
@@ -24,6 +26,9 @@ df = pd.DataFrame({"t": [f"row-{i}" for i in range(50)]})
 ask = dict(
     schema=Answer, model="m", base_url=URL, api_key="sk-secret", progress=False, max_concurrency=8
 )
+
+def of(model):
+    return {**ask, "model": model}
 
 def answered(out):
     return (len(out), int(out["label"].notna().sum()), int(out["error"].isna().sum()))
@@ -66,7 +71,7 @@ def test_amap_is_awaited_at_the_top_of_a_cell(kernel, provider):
 
 def test_the_stop_button_closes_every_request_in_flight(kernel, provider):
     provider.hold()
-    name = kernel.start("df.llm.map('E {t}', **ask)")
+    name = kernel.start("df.llm.map('E {t}', **of('E'))")
     provider.wait_in_flight(IN_FLIGHT)
     kernel.interrupt()
     provider.wait_closed(IN_FLIGHT)  # while the server still withholds every answer
@@ -77,7 +82,7 @@ def test_the_stop_button_closes_every_request_in_flight(kernel, provider):
 
 def test_what_was_answered_before_the_stop_button_is_in_the_frame_and_kept(kernel, provider):
     provider.hold()
-    name = kernel.start("df.llm.map('F {t}', **ask)")
+    name = kernel.start("df.llm.map('F {t}', **of('F'))")
     provider.wait_in_flight(IN_FLIGHT)
     provider.release(8)
     provider.wait_requests(IN_FLIGHT + 8)  # eight answers have made room for eight more
@@ -89,14 +94,14 @@ def test_what_was_answered_before_the_stop_button_is_in_the_frame_and_kept(kerne
     kinds = kernel.run("print(sorted({str(e).split(':')[0] for e in llmframe.last_run().frame['error'].dropna()}))")
     assert kinds.stdout == "['cancelled']\n"
     provider.release()
-    again = kernel.run("print(answered(df.llm.map('F {t}', **ask)))")
+    again = kernel.run("print(answered(df.llm.map('F {t}', **of('F'))))")
     assert (again.stdout, again.error) == ("(50, 50, 50)\n", "")
     assert provider.requests == IN_FLIGHT + 8 + (ROWS - 8)
 
 
 def test_the_stop_button_cancels_an_awaited_call(kernel, provider):
     provider.hold()
-    name = kernel.start("await df.llm.amap('G {t}', **ask)")
+    name = kernel.start("await df.llm.amap('G {t}', **of('G'))")
     provider.wait_in_flight(IN_FLIGHT)
     kernel.interrupt()
     provider.wait_closed(IN_FLIGHT)
@@ -105,7 +110,7 @@ def test_the_stop_button_cancels_an_awaited_call(kernel, provider):
 
 
 def test_the_stop_button_reaches_a_lazy_query_and_keeps_its_answers(kernel, provider):
-    collect = "out = pl.from_pandas(df).lazy().llm.map('H {t}', **ask).collect()"
+    collect = "out = pl.from_pandas(df).lazy().llm.map('H {t}', **of('H')).collect()"
     provider.hold()
     name = kernel.start(collect)
     provider.wait_in_flight(IN_FLIGHT)
@@ -140,7 +145,7 @@ def test_the_last_run_is_shown_as_a_table_without_key_or_cell(kernel, provider):
 
 def test_the_last_run_still_tells_of_an_interrupt_in_the_next_cell(kernel, provider):
     provider.hold()
-    name = kernel.start("df.llm.map('J {t}', **ask)")
+    name = kernel.start("df.llm.map('J {t}', **of('J'))")
     provider.wait_in_flight(IN_FLIGHT)
     kernel.interrupt()
     kernel.end(name)

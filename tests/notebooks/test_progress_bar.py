@@ -65,7 +65,7 @@ def test_a_lazy_query_shows_its_bar_too(widgets, provider):
 
 def test_the_stop_button_closes_the_bar(widgets, provider):
     provider.hold()
-    name = widgets.start("df.llm.map('F {t}', **ask)")
+    name = widgets.start("df.llm.map('F {t}', **{**ask, 'model': 'F'})")
     provider.wait_in_flight(8)
     widgets.interrupt()
     provider.wait_closed(8)

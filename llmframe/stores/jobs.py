@@ -1,0 +1,220 @@
+"""The ledger port: which batches were meant, made and collected, so that none is ever paid twice or lost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Literal, Protocol
+
+from llmframe.core.outcome import Usage
+from llmframe.errors import ErrorKind
+from llmframe.stores.base import Stored
+
+Kind = Literal["chat", "embeddings"]
+Execution = Literal["planned", "uploaded", "creating", "running", "ended", "failed", "lost", "abandoned"]
+"""Where a shard stands at the provider. `planned`: its intent is written, nothing sent that counts. `uploaded`: the
+file's id is known. `creating`: the paid call may have gone out. `running` and `ended` have a batch's id. `failed`: the
+provider refused it, nothing was done. `lost`: the provider knows it no more. `abandoned`: never made, nothing to come
+back to."""
+Collection = Literal["none", "partial", "done", "gone"]
+"""What became of a shard's results: `partial` while they are read, `gone` when the provider keeps them no more."""
+LineState = Literal["open", "kept", "failed", "expired", "cancelled", "missing"]
+"""What became of one request of a shard; `kept` means that its reply is in the store."""
+
+OPEN: tuple[Execution, ...] = ("planned", "uploaded", "creating", "running", "ended")
+"""Executions that may still come to something, as long as the results aren't collected."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobRecord:
+    """One call's way through the Batch API.
+
+    Parameters
+    ----------
+    id
+        What users say: `job-` and ten characters.
+    created
+        Seconds since 1970.
+    provider
+        `Batches.name`.
+    identity, model
+        The client's.
+    question
+        Digest of what all its requests share: an unfinished job of the same question is gone on with.
+    kind
+        What its requests ask for.
+    requests, rows
+        Distinct requests that were to be sent, and rows of the call; counts as far as they are known.
+    cancelled
+        Whether somebody has asked for its end.
+    finished
+        Whether the call has got all that it will get.
+    """
+
+    id: str
+    created: float
+    provider: str
+    identity: str
+    model: str
+    question: str
+    kind: Kind = "chat"
+    requests: int = 0
+    rows: int | None = None
+    cancelled: bool = False
+    finished: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Shard:
+    """One batch of a job, as the ledger knows it; `intent` is its name everywhere, also at the provider.
+
+    Parameters
+    ----------
+    mode, max_tokens_name, tool
+        In which form its lines ask, by `Dialect`'s words, and the function that they force.
+    lines, bytes, tokens
+        What it holds; tokens are estimated.
+    status
+        The provider's own word, raw.
+    attempts
+        How often it was made; more than once only where the provider refused it for its own queue's length.
+    planned, created, polled
+        Times in seconds since 1970: when it was meant, made, last asked about.
+    total, done, failed
+        The provider's counts.
+    detail
+        What the provider said about a refusal, for the user.
+    """
+
+    intent: str
+    job: str
+    number: int
+    execution: Execution
+    collection: Collection = "none"
+    mode: str = "text"
+    max_tokens_name: str = "max_tokens"
+    tool: str | None = None
+    lines: int = 0
+    bytes: int = 0
+    tokens: int = 0
+    file_id: str | None = None
+    batch_id: str | None = None
+    status: str | None = None
+    attempts: int = 0
+    planned: float = 0.0
+    created: float | None = None
+    polled: float | None = None
+    total: int | None = None
+    done: int | None = None
+    failed: int | None = None
+    detail: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LineRecord:
+    """One request of a shard: which line it stands in, at which place of it, and its fingerprint."""
+
+    line: int
+    place: int
+    key: bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LineOutcome:
+    """What became of one request; `kind` and `detail` of a failure, and what it took."""
+
+    state: LineState
+    kind: ErrorKind | None = None
+    detail: str | None = None
+    usage: Usage = field(default_factory=Usage)
+    intent: str = ""
+
+
+class Ledger(Protocol):
+    """Jobs, shards and lines, safe in threads and shared by processes; methods may block, and raise `StoreError`.
+
+    What a method writes is safe from a power cut when it returns: the next step at the provider may cost money.
+    """
+
+    def open_job(self, job: JobRecord) -> None:
+        """Write a new job, and that this process works on it."""
+        ...
+
+    def job(self, job_id: str) -> JobRecord | None:
+        """A job by its id."""
+        ...
+
+    def jobs(self) -> list[JobRecord]:
+        """All jobs, the latest first."""
+        ...
+
+    def adopt_job(self, question: str) -> JobRecord | None:
+        """The latest unfinished job of this question that no other living process works on; it's this one's now."""
+        ...
+
+    def update_job(
+        self,
+        job_id: str,
+        *,
+        requests: int | None = None,
+        rows: int | None = None,
+        cancelled: bool | None = None,
+        finished: bool | None = None,
+    ) -> None:
+        """Change what is said."""
+        ...
+
+    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord]) -> None:
+        """Write the intent of a shard with its lines, as one; this process works on it."""
+        ...
+
+    def update_shard(self, intent: str, **changes: object) -> None:
+        """Change fields of a shard, by the names of `Shard`."""
+        ...
+
+    def move_shard(self, intent: str, *, of: Iterable[Execution], to: Execution, **changes: object) -> bool:
+        """Change a shard's execution if it is one `of` these and no other living process works on it.
+
+        It is this process's then. Of several that try only one gets True.
+        """
+        ...
+
+    def shards(self, *, job: str | None = None, intents: Iterable[str] | None = None) -> list[Shard]:
+        """The shards of a job, or those named, in their order."""
+        ...
+
+    def batch_ids(self, *, since: float) -> list[str]:
+        """The batches of all shards planned since then."""
+        ...
+
+    def is_ours(self, intent: str) -> bool:
+        """Whether no other living process works on the shard."""
+        ...
+
+    def lines(self, intent: str) -> list[LineRecord]:
+        """The lines of a shard, in their order."""
+        ...
+
+    def open_shards(self, keys: Sequence[bytes]) -> dict[bytes, str]:
+        """Of `keys` those that wait in a shard that may still come to something, with its intent."""
+        ...
+
+    def settle(self, intent: str, outcomes: Sequence[tuple[bytes, LineOutcome]], entries: Sequence[tuple[bytes, Stored]]) -> None:
+        """Keep answers in the store and what became of their lines, as one. A line that is settled stays as it is."""
+        ...
+
+    def settle_rest(self, intent: str, outcome: LineOutcome) -> int:
+        """Settle all open lines of a shard in the same way; returns how many."""
+        ...
+
+    def outcomes(self, job: str, keys: Sequence[bytes]) -> dict[bytes, LineOutcome]:
+        """What became of requests in a job, by its latest settled line; those without one are left out."""
+        ...
+
+    def counts(self, job: str) -> dict[LineState, int]:
+        """Requests of a job by what became of their latest line."""
+        ...
+
+    def forget(self, job_id: str) -> None:
+        """Remove a finished job with its shards and lines; answers stay."""
+        ...
