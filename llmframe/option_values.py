@@ -27,10 +27,11 @@ Priority = Literal["high", "normal", "low"]
 OutputMode = Literal["auto", "json_schema", "tools", "json"]
 CacheOption = bool | str | os.PathLike[str] | KeepsAnswers
 Prices = Mapping[str, Mapping[str, float]]
-"""Dollars per million tokens by model: `{"my-model": {"input": 0.15, "output": 0.6, "cached": 0.075}}`."""
+"""Dollars per million tokens by model: `{"my-model": {"input": 0.15, "output": 0.6, "cached": 0.075, "batch": 1}}`."""
 
-RATES: Final = ("input", "output", "cached")
-"""What a model may have a price for; `cached` is input that the provider read from its own cache."""
+RATES: Final = ("input", "output", "cached", "batch")
+"""What a model may have a price for; `cached` is input that the provider read from its own cache, `batch` the part of
+the live price that a batch costs."""
 
 
 def text(name: str, value: object) -> None:
@@ -99,6 +100,8 @@ def prices(value: object) -> None:
                 raise UsageError(f"`{place}` has no rate {rate!r}{near or ';'} rates: {', '.join(RATES)}")
             if isinstance(usd, bool) or not isinstance(usd, (int, float)) or not math.isfinite(usd) or usd < 0:
                 raise UsageError(f"`{place}[{rate!r}]` must be a number of at least 0, got {usd!r}")
+            if rate == "batch" and usd > 1:
+                raise UsageError(f"`{place}['batch']` must be a part of the live price such as 0.5, got {usd!r}")
         for rate in ("input", "output"):
             if rate not in said:
                 raise UsageError(f"`{place}` lacks {rate!r}, in dollars per million tokens (0 when it costs nothing)")

@@ -21,7 +21,11 @@ from llmframe.errors import UsageError
         ({"m": {"input": 1}}, "`prices['m']` lacks 'output', in dollars per million tokens (0 when it costs nothing)"),
         ({"m": {"output": 1}}, "`prices['m']` lacks 'input'"),
         ({"m": {"inputs": 1, "output": 1}}, "`prices['m']` has no rate 'inputs'; did you mean 'input'"),
-        ({"m": {1: 1}}, "`prices['m']` has no rate 1; rates: input, output, cached"),
+        ({"m": {1: 1}}, "`prices['m']` has no rate 1; rates: input, output, cached, batch"),
+        (
+            {"m": {"input": 1, "output": 1, "batch": 50}},
+            "`prices['m']['batch']` must be a part of the live price such as 0.5, got 50",
+        ),
         ({"m": {"input": -1, "output": 1}}, "`prices['m']['input']` must be a number of at least 0, got -1"),
         ({"m": {"input": 1, "output": math.nan}}, "`prices['m']['output']` must be a number of at least 0, got nan"),
         ({"m": {"input": True, "output": 1}}, "`prices['m']['input']` must be a number of at least 0, got True"),

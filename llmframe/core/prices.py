@@ -2,16 +2,41 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
+from dataclasses import dataclass
 from decimal import Decimal
 from functools import lru_cache
+from typing import Any, Final
 
 from llmframe.core.outcome import Usage
 
 EMBEDDED = "embedded"
 """Provider name of models that run in this process: their tokens cost nothing."""
 
+BATCH_SHARE: Final = 0.5
+"""Part of the live price that a batch costs where nobody says otherwise: the discount of OpenAI and Anthropic."""
+
 _LINEAR_FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok")
+_BATCH: Final[Mapping[str, str]] = {"processing": "batch"}
+
+
+@dataclass(frozen=True, slots=True)
+class Rates:
+    """Dollars per million tokens of input, output, and input that the provider read from its own cache.
+
+    `output` is `None` for models that only embed texts: they have no price for it.
+    """
+
+    input: float
+    output: float | None
+    cached: float
+
+    def usd(self, into: int, out: int, hits: int) -> float | None:
+        """Dollars for so many tokens in, out, and of those in from the cache."""
+        if self.output is None and out:
+            return None
+        return ((into - hits) * self.input + out * (self.output or 0.0) + hits * self.cached) / 1e6
 
 
 class Price:
@@ -25,74 +50,101 @@ class Price:
         The model's name as it is sent.
     table
         Dollars per million tokens of the user's own, by `"provider/model"` or `"model"`: it decides over the tables of
-        genai-prices.
+        genai-prices. `"batch"` in it is the part of them that a batch costs.
     """
 
-    __slots__ = ("_model", "_rates", "known", "provider")
+    __slots__ = ("_batch", "_model", "_rates", "_share", "known", "provider")
 
     def __init__(
         self, provider: str | None, model: str, table: Mapping[str, Mapping[str, float]] | None = None
     ) -> None:
-        self.provider, self._model = provider, model
+        self.provider, self._model, self._share = provider, model, BATCH_SHARE
         own = _own(provider, model, table or {})
-        free = (0.0, 0.0, 0.0) if provider == EMBEDDED else None
-        self._rates = own or free or _rates(provider, model)
+        if own is not None:
+            self._rates: Rates | _Tiers | None = _own_rates(own)
+            self._share = own.get("batch", BATCH_SHARE)
+            self._batch: Rates | _Tiers | None = None
+        elif provider == EMBEDDED:
+            self._rates, self._batch = Rates(0.0, 0.0, 0.0), None
+        else:
+            self._rates, self._batch = _rates(provider, model, batch=False), _rates(provider, model, batch=True)
         self.known: bool = self._rates is not None
 
-    def usd(self, usage: Usage) -> float | None:
-        """Dollars for `usage`; the cached part of the input at its own rate."""
-        if usage.input_tokens is None or usage.output_tokens is None:
+    def usd(self, usage: Usage, *, batch: bool = False) -> float | None:
+        """Dollars for `usage`; the cached part of the input at its own rate.
+
+        Parameters
+        ----------
+        batch
+            As the answer to a batch: at the provider's rates for it where genai-prices has them, else at half the live
+            price, or at the part of it that the user's own table says.
+        """
+        if usage.input_tokens is None or usage.output_tokens is None or self._rates is None:
             return None
-        if self._rates is None:
-            return None
-        if not self._rates:
-            price = _calculated(self.provider, self._model, usage)
-            return None if price is None else float(price)
-        into, out, cached = self._rates
-        hits = usage.cached_tokens or 0
-        return ((usage.input_tokens - hits) * into + usage.output_tokens * out + hits * cached) / 1e6
+        told = self._batch if batch else self._rates
+        if isinstance(told, Rates):
+            return told.usd(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
+        if isinstance(told, _Tiers):
+            return _calculated(self.provider, self._model, usage, batch=batch)
+        live = self.usd(usage)
+        return None if live is None else live * self._share
 
 
-def _own(
-    provider: str | None, model: str, table: Mapping[str, Mapping[str, float]]
-) -> tuple[float, float, float] | None:
-    """The rates of `table` for a model; where its provider isn't known, whoever the table says it is."""
+@dataclass(frozen=True, slots=True)
+class _Tiers:
+    """A price that depends on how much there is: it's looked up for every usage."""
+
+    rates: tuple[object, ...]
+
+
+def _own(provider: str | None, model: str, table: Mapping[str, Mapping[str, float]]) -> Mapping[str, float] | None:
+    """The entry of `table` for a model; where its provider isn't known, whoever the table says it is."""
     names = [f"{provider}/{model}", model]
     if provider is None:
         names += [name for name in table if name.endswith(f"/{model}")]
-    rates = next((table[name] for name in names if name in table), None)
-    return None if rates is None else (rates["input"], rates["output"], rates.get("cached", rates["input"]))
+    return next((table[name] for name in names if name in table), None)
+
+
+def _own_rates(rates: Mapping[str, float]) -> Rates:
+    return Rates(rates["input"], rates["output"], rates.get("cached", rates["input"]))
 
 
 @lru_cache(maxsize=256)
-def _rates(provider: str | None, model: str) -> tuple[float, float, float] | tuple[()] | None:
-    """Dollars per million input, output and cached tokens; `()` when the price has tiers; `None` when unknown.
+def _rates(provider: str | None, model: str, *, batch: bool) -> Rates | _Tiers | None:
+    """A model's rates, live or those that the tables have for a batch; `None` when there are none.
 
     A look-up takes 140 µs in genai-prices, three multiplications take none, hence once a model.
     """
     from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - its tables take 30 ms to load
     from genai_prices import calc_price  # noqa: PLC0415 - as above
 
+    if batch and "price_context" not in inspect.signature(calc_price).parameters:  # before genai-prices 0.2
+        return None
+    context: dict[str, Any] = {"price_context": _BATCH} if batch else {}  # an older version knows none
+    usage = PricedUsage(input_tokens=1, output_tokens=1)
     try:
-        found = calc_price(PricedUsage(input_tokens=1, output_tokens=1), model_ref=model, provider_id=provider)
+        found = calc_price(usage, model_ref=model, provider_id=provider, **context)
     except (LookupError, ValueError):
         return None
     into, out, cached = (getattr(found.model_price, name, None) for name in _LINEAR_FIELDS)
-    if into is None or out is None:
+    if into is None:
         return None
-    if not all(isinstance(rate, (int, float, Decimal)) for rate in (into, out, cached if cached is not None else 0)):
-        return ()
-    return float(into), float(out), float(into if cached is None else cached)
+    rates: Rates | _Tiers = _Tiers((into, out, cached))
+    if all(rate is None or isinstance(rate, (int, float, Decimal)) for rate in (into, out, cached)):
+        rates = Rates(float(into), None if out is None else float(out), float(into if cached is None else cached))
+    # a model without rates for batches is told at its live ones
+    return None if batch and rates == _rates(provider, model, batch=False) else rates
 
 
-def _calculated(provider: str | None, model: str, usage: Usage) -> Decimal | None:
+def _calculated(provider: str | None, model: str, usage: Usage, *, batch: bool) -> float | None:
     from genai_prices import Usage as PricedUsage  # noqa: PLC0415 - as in `_rates`
     from genai_prices import calc_price  # noqa: PLC0415 - as in `_rates`
 
     priced = PricedUsage(
         input_tokens=usage.input_tokens, output_tokens=usage.output_tokens, cache_read_tokens=usage.cached_tokens or 0
     )
+    context: dict[str, Any] = {"price_context": _BATCH} if batch else {}  # an older version knows none
     try:
-        return calc_price(priced, model_ref=model, provider_id=provider).total_price
+        return float(calc_price(priced, model_ref=model, provider_id=provider, **context).total_price)
     except (LookupError, ValueError):
         return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from decimal import Decimal
 
 import pytest
@@ -14,6 +15,9 @@ from llmframe.core.outcome import Usage
 from llmframe.core.prices import EMBEDDED, Price
 
 TOKENS = st.integers(0, 2_000_000)
+HAS_BATCH_RATES = pytest.mark.skipif(
+    "price_context" not in inspect.signature(calc_price).parameters, reason="genai-prices before 0.2 has none"
+)
 
 
 def test_gpt_4o_mini_by_hand():
@@ -94,3 +98,52 @@ def test_a_price_of_nothing_is_known():
 
 def test_a_provider_that_tells_no_cached_part_is_charged_in_full():
     assert Price("openai", "gpt-4o-mini").usd(Usage(1_000_000, 0, None)) == pytest.approx(0.15)
+
+
+def test_a_batch_costs_half_where_nobody_says_otherwise():
+    # 600·1 + 400·0.25 + 100·4 = 1100 millionths live
+    assert Price(None, "mine", TABLE).usd(Usage(1000, 100, 400), batch=True) == pytest.approx(0.00055)
+    # the tables have no batch figures for this one: 1,000,000 at 0.02 a million, halved
+    assert Price("openai", "text-embedding-3-small").usd(Usage(1_000_000, 0, 0), batch=True) == pytest.approx(0.01)
+    assert Price(None, "a-model-of-nobody-1234").usd(Usage(1, 1, 0), batch=True) is None
+    assert Price("openai", "gpt-4o-mini").usd(Usage(None, 1, 0), batch=True) is None
+    assert Price(EMBEDDED, "smollm2-135m").usd(Usage(1000, 1000, 0), batch=True) == 0.0
+
+
+def test_ones_own_table_says_what_part_of_the_price_a_batch_costs():
+    rates = {"input": 1.0, "output": 4.0}
+    for share, expected in ((0.75, 3.0), (1, 4.0), (0, 0.0)):  # 1,000,000 tokens out at 4
+        price = Price("openai", "gpt-4o-mini", {"openai/gpt-4o-mini": {**rates, "batch": share}})
+        assert price.usd(Usage(0, 1_000_000, 0), batch=True) == pytest.approx(expected)
+        assert price.usd(Usage(0, 1_000_000, 0)) == pytest.approx(4.0)
+
+
+def test_a_batch_of_gpt_4o_mini_by_hand():
+    """Dollars a million in a batch: 0.075 in, 0.30 out."""
+    price = Price("openai", "gpt-4o-mini")
+    assert price.usd(Usage(1_000_000, 0, 0), batch=True) == pytest.approx(0.075)
+    assert price.usd(Usage(0, 1_000_000, 0), batch=True) == pytest.approx(0.30)
+
+
+@HAS_BATCH_RATES
+@pytest.mark.parametrize(
+    ("provider", "model", "usage"),
+    [
+        ("openai", "gpt-4o-mini", (1000, 100, 400)),  # its cached input is no cheaper in a batch
+        ("anthropic", "claude-haiku-4-5", (1000, 100, 400)),  # Anthropic's discounts are multiplied
+        ("google", "gemini-2.5-pro", (250_000, 100, 0)),  # has tiers
+    ],
+)
+def test_the_tables_own_figures_for_batches_decide(provider: str, model: str, usage: tuple[int, int, int]):
+    into, out, hits = usage
+    priced = PricedUsage(input_tokens=into, output_tokens=out, cache_read_tokens=hits)
+    expected = calc_price(priced, model_ref=model, provider_id=provider, price_context={"processing": "batch"})
+    found = Price(provider, model).usd(Usage(into, out, hits), batch=True)
+    assert found == pytest.approx(float(expected.total_price))
+
+
+def test_a_model_that_embeds_has_a_price_without_output():
+    price = Price("openai", "text-embedding-3-small")
+    assert price.known
+    assert price.usd(Usage(1_000_000, 0, 0)) == pytest.approx(0.02)
+    assert price.usd(Usage(1_000_000, 1, 0)) is None
