@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from llmframe import datasets, testing
     from llmframe.api.files import amap_file, map_file, plan_file
     from llmframe.api.runs import cancel, last_run
-    from llmframe.api.verbs import amap, astream, map, plan, stream  # noqa: A004 - the verb's name
+    from llmframe.api.stream_verbs import astream, stream
+    from llmframe.api.verbs import amap, map, plan  # noqa: A004 - the verb's name
     from llmframe.core.template import Template
     from llmframe.engine.progress import Progress
     from llmframe.report import PlanReport, RunReport
@@ -70,14 +71,14 @@ _HOMES = {
     "Template": "llmframe.core.template",
     "amap": "llmframe.api.verbs",
     "amap_file": "llmframe.api.files",
-    "astream": "llmframe.api.verbs",
+    "astream": "llmframe.api.stream_verbs",
     "cancel": "llmframe.api.runs",
     "last_run": "llmframe.api.runs",
     "map": "llmframe.api.verbs",
     "map_file": "llmframe.api.files",
     "plan": "llmframe.api.verbs",
     "plan_file": "llmframe.api.files",
-    "stream": "llmframe.api.verbs",
+    "stream": "llmframe.api.stream_verbs",
 }
 _MODULES = ("datasets", "testing")
 

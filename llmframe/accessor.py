@@ -15,7 +15,7 @@ from llmframe.options import UNSET, BudgetOption, CacheOption, OutputMode, Price
 if TYPE_CHECKING:
     from typing import Unpack
 
-    from llmframe.api.arguments import Labels, LoopOption, MapOptions, Nested, OnError
+    from llmframe.api.arguments import Fallback, Labels, LoopOption, MapOptions, Mode, Nested, OnError
     from llmframe.core.template import OnNull
     from llmframe.engine.progress import ProgressOption
     from llmframe.report import PlanReport
@@ -52,7 +52,8 @@ class Verbs:
         confidence: Literal["stated"] | None = None,
         samples: int = 1,
         on_error: OnError = "column",
-        mode: Literal["live"] = "live",
+        mode: Mode = "live",
+        fallback: Fallback = "batch",
         loop: LoopOption = "thread",
         meta: bool = False,
         progress: ProgressOption = None,
@@ -92,6 +93,7 @@ class Verbs:
             samples=samples,
             on_error=on_error,
             mode=mode,
+            fallback=fallback,
             loop=loop,
             meta=meta,
             progress=progress,
@@ -132,7 +134,8 @@ class Verbs:
         confidence: Literal["stated"] | None = None,
         samples: int = 1,
         on_error: OnError = "column",
-        mode: Literal["live"] = "live",
+        mode: Mode = "live",
+        fallback: Fallback = "batch",
         loop: LoopOption = "thread",
         meta: bool = False,
         progress: ProgressOption = None,
@@ -172,6 +175,7 @@ class Verbs:
             samples=samples,
             on_error=on_error,
             mode=mode,
+            fallback=fallback,
             loop=loop,
             meta=meta,
             progress=progress,
@@ -234,7 +238,8 @@ class Verbs:
         confidence: Literal["stated"] | None = None,
         samples: int = 1,
         on_error: OnError = "column",
-        mode: Literal["live"] = "live",
+        mode: Mode = "live",
+        fallback: Fallback = "batch",
         loop: LoopOption = "thread",
         meta: bool = False,
         progress: ProgressOption = None,
@@ -274,6 +279,7 @@ class Verbs:
             samples=samples,
             on_error=on_error,
             mode=mode,
+            fallback=fallback,
             loop=loop,
             meta=meta,
             progress=progress,
@@ -309,10 +315,8 @@ def _document() -> None:
 
 
 def _verbs() -> Any:
-    """The functions; loaded by the first `.llm` of a process, so that `import llmframe` stays light."""
-    from llmframe.api import verbs  # noqa: PLC0415
-
-    return verbs
+    """The functions; each is loaded by its first use, so that `import llmframe` stays light."""
+    return sys.modules["llmframe"]
 
 
 KINDS: Final[Mapping[str, tuple[str, ...]]] = {

@@ -120,7 +120,9 @@ class LlmframeWarning(UserWarning):
 def did_you_mean(name: str, known: Iterable[str]) -> str:
     """`"; did you mean 'review'?"` for the closest of `known` whatever their case, or an empty string."""
     folded = {each.casefold(): each for each in known}
-    close = [folded[each] for each in difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)]
+    near = difflib.get_close_matches(name.casefold(), folded, n=3, cutoff=0.6)
+    swapped = [each for each in near if sorted(each) == sorted(name.casefold())]  # 'modle' is 'model', never 'mode'
+    close = [folded[each] for each in swapped or near]
     return f"; did you mean {' or '.join(map(repr, close))}?" if close else ""
 
 

@@ -26,6 +26,9 @@ Labels = Literal["enum", "string"]
 Nested = Literal["native", "json"]
 OnError = Literal["column", "raise"]
 LoopOption = Literal["thread", "current"]
+Mode = Literal["live", "batch"]
+Fallback = Literal["batch", "live"] | None
+"""What becomes of rows that a batch left without a valid answer."""
 
 
 class MapOptions(TypedDict, total=False):
@@ -43,7 +46,8 @@ class MapOptions(TypedDict, total=False):
     confidence: Literal["stated"] | None
     samples: int
     on_error: OnError
-    mode: Literal["live"]
+    mode: Mode
+    fallback: Fallback
     loop: LoopOption
     meta: bool
     progress: ProgressOption
@@ -85,7 +89,8 @@ class Arguments:
     confidence: Literal["stated"] | None = None
     samples: int = 1
     on_error: OnError = "column"
-    mode: Literal["live"] = "live"
+    mode: Mode = "live"
+    fallback: Fallback = "batch"
     loop: LoopOption = "thread"
     meta: bool = False
     progress: ProgressOption = None
@@ -97,6 +102,8 @@ class Arguments:
         one_of("nested", self.nested, get_args(Nested))
         one_of("on_error", self.on_error, get_args(OnError))
         one_of("loop", self.loop, get_args(LoopOption))
+        one_of("mode", self.mode, get_args(Mode))
+        one_of("fallback", self.fallback, ("batch", "live", None))
         for name in ("overwrite", "meta"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(f"`{name}` must be True or False, got {getattr(self, name)!r}")
@@ -109,8 +116,6 @@ class Arguments:
         self._refuse_later_features()
 
     def _refuse_later_features(self) -> None:
-        if self.mode != "live":
-            raise UsageError(f"`mode` must be 'live', got {self.mode!r}: the Batch API isn't available in this version")
         if self.samples != 1:
             raise UsageError(f"`samples` must be 1, got {self.samples!r}: votes aren't available in this version")
         if self.confidence not in (None, "stated"):
@@ -160,3 +165,11 @@ def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
         raise UsageError(
             f"`{name}` must be one of {', '.join(map(repr, words))}, got {value!r}{did_you_mean(str(value), words)}"
         )
+
+
+def lazy_kind(frame: object) -> str | None:
+    """`"LazyFrame"` or `"Expr"` for what polars runs later; told by name, for nobody has to load polars."""
+    kind = type(frame)
+    return (
+        kind.__name__ if kind.__module__.split(".")[0] == "polars" and kind.__name__ in ("LazyFrame", "Expr") else None
+    )

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-import inspect
-from collections.abc import AsyncGenerator, Callable, Generator, Mapping
-from typing import TYPE_CHECKING, Any, Literal, TypeVar, Unpack, cast
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Literal, TypeVar, cast
 
-from llmframe.api.arguments import Arguments, Labels, LoopOption, MapOptions, Nested, OnError, arguments
+from llmframe.api.arguments import (
+    Arguments,
+    Fallback,
+    Labels,
+    LoopOption,
+    Mode,
+    Nested,
+    OnError,
+    arguments,
+    lazy_kind,
+)
 from llmframe.api.eager import run_amap, run_map
 from llmframe.api.lazy import run_expression, run_lazy
 from llmframe.api.planning import run_plan
-from llmframe.api.streaming import run_astream, run_stream
 from llmframe.core.template import OnNull
 from llmframe.engine.progress import ProgressOption
 from llmframe.errors import UsageError
@@ -40,7 +48,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     confidence: Literal["stated"] | None = None,
     samples: int = 1,
     on_error: OnError = "column",
-    mode: Literal["live"] = "live",
+    mode: Mode = "live",
+    fallback: Fallback = "batch",
     loop: LoopOption = "thread",
     meta: bool = False,
     progress: ProgressOption = None,
@@ -104,11 +113,14 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     on_error
         `"column"`, or `"raise"`: at the first failure stop sending, then raise with `.frame`.
     mode
-        Must be `"live"` in this version.
+        `"live"`; or `"batch"`, the provider's Batch API: half the price, an answer within hours, the same frame.
+    fallback
+        Of rows that a batch left without a valid answer: `"batch"` sends them in another one, twice at most; `"live"`
+        asks them live, at the full price; `None` gives them their error.
     loop
         `"thread"`: a private event loop; `"current"`: the caller's own running loop, nested by nest-asyncio.
     meta
-        Add `llm_meta`: model, attempts, tokens, usd, seconds, finish_reason, source, fingerprint.
+        Add `llm_meta`: model, attempts, tokens, usd, seconds, finish_reason, source, price, fingerprint.
     progress
         `None`: a bar on a terminal or in a notebook; `True`, `False`; or a callable that gets `Progress`.
     model
@@ -171,7 +183,11 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
         Once at the end, counting failed rows by kind.
     """
     said = _said(locals(), verb="map")
-    kind = _lazy_kind(frame)
+    kind = lazy_kind(frame)
+    if kind and said.mode == "batch":
+        raise UsageError(
+            f'a {kind} asks live, part by part; for `mode="batch"` `.collect()` it first, or use `llmframe.map_file`'
+        )
     if kind == "LazyFrame":
         return cast("F", run_lazy(cast("pl.LazyFrame", frame), said))
     if kind == "Expr":
@@ -196,7 +212,8 @@ async def amap(  # noqa: PLR0913 - as `map`
     confidence: Literal["stated"] | None = None,
     samples: int = 1,
     on_error: OnError = "column",
-    mode: Literal["live"] = "live",
+    mode: Mode = "live",
+    fallback: Fallback = "batch",
     loop: LoopOption = "thread",
     meta: bool = False,
     progress: ProgressOption = None,
@@ -224,9 +241,9 @@ async def amap(  # noqa: PLR0913 - as `map`
     Arguments, result and errors are `map`'s. A client with a transport of its own is used on the running loop.
     """
     said = _said(locals(), verb="amap")
-    if _lazy_kind(frame) == "LazyFrame":
+    if lazy_kind(frame) == "LazyFrame":
         return cast("F", run_lazy(cast("pl.LazyFrame", frame), said))
-    if _lazy_kind(frame) == "Expr":
+    if lazy_kind(frame) == "Expr":
         return cast("F", run_expression(cast("pl.Expr", frame), said))
     return cast("F", await run_amap(frame, said))
 
@@ -248,7 +265,8 @@ def plan(  # noqa: PLR0913 - as `map`
     confidence: Literal["stated"] | None = None,
     samples: int = 1,
     on_error: OnError = "column",
-    mode: Literal["live"] = "live",
+    mode: Mode = "live",
+    fallback: Fallback = "batch",
     loop: LoopOption = "thread",
     meta: bool = False,
     progress: ProgressOption = None,
@@ -286,110 +304,12 @@ def plan(  # noqa: PLR0913 - as `map`
         As `map`; also for a lazy query, whose rows aren't there yet.
     """
     said = _said(locals(), verb="plan")
-    if _lazy_kind(frame):
+    if lazy_kind(frame):
         raise UsageError("`plan` needs rows that are there: collect (part of) the lazy query first")
     return run_plan(frame, said)
-
-
-def stream(
-    frame: F,
-    prompt_template: object,
-    schema: object = None,
-    *,
-    rows: int = 1000,
-    ordered: bool = False,
-    **options: Unpack[MapOptions],
-) -> Generator[F]:
-    """`map` in parts: `for part in df.llm.stream(...)` gets finished rows while others are still being asked.
-
-    Memory stays bounded: parts that were handed over aren't kept, and while nobody takes one, no more are begun than
-    `max_concurrency` requests need (at least 4 parts). All parts are one run, with one report, progress bar, budget
-    and warning; equal prompts of different parts are asked once. Leaving the loop cancels what is in flight.
-
-    Parameters
-    ----------
-    frame
-        As `map`'s, but no lazy query: that has `sink_parquet`.
-    prompt_template, schema
-        As `map`'s.
-    rows
-        Rows of a part, at least 1; 1000. The last part may have fewer. A part comes when all of its rows are finished.
-    ordered
-        `False`: parts come as they finish, so a slow row holds up its own part alone; `True`: in the frame's order.
-        Within a part rows keep their order and index.
-    **options
-        All others of `map`. `where` is evaluated once, over the whole frame.
-
-    Yields
-    ------
-    same kind as `map` returns
-        For a frame without rows one part, with the new columns.
-
-    Raises
-    ------
-    UsageError
-        By the call itself, before the loop, for whatever can't work.
-    RowError
-        Under `on_error="raise"`: the row's number is the whole frame's, `.frame` is its part.
-    """
-    said = _said_in_parts(frame, prompt_template, schema, options, verb="stream")
-    return cast("Generator[F]", run_stream(frame, said, rows=rows, ordered=ordered))
-
-
-def astream(
-    frame: F,
-    prompt_template: object,
-    schema: object = None,
-    *,
-    rows: int = 1000,
-    ordered: bool = False,
-    **options: Unpack[MapOptions],
-) -> AsyncGenerator[F]:
-    """`stream` for async code: `async for part in df.llm.astream(...)`.
-
-    Arguments, parts and errors are `stream`'s; a wrong call is told by the call itself, which isn't awaited. After a
-    `break` requests are cancelled when the event loop gets to it; `contextlib.aclosing` waits for that.
-    """
-    said = _said_in_parts(frame, prompt_template, schema, options, verb="astream")
-    return cast("AsyncGenerator[F]", run_astream(frame, said, rows=rows, ordered=ordered))
-
-
-def _write_out(verb: Callable[..., object]) -> None:
-    """Have `help` and completion show the arguments that `verb` passes on: all of `map`'s."""
-    own = inspect.signature(verb)
-    names = set(own.parameters)
-    (*said, _), passed = own.parameters.values(), inspect.signature(map).parameters.values()
-    cast("Any", verb).__signature__ = own.replace(
-        parameters=[*said, *(parameter for parameter in passed if parameter.name not in names)]
-    )
-
-
-_write_out(stream)
-_write_out(astream)
-
-
-def _said_in_parts(
-    frame: object, prompt_template: object, schema: object, options: MapOptions, *, verb: str
-) -> Arguments:
-    said = arguments(
-        prompt_template, schema, cast("Mapping[str, object]", options), verb=verb, also=("rows", "ordered")
-    )
-    kind = _lazy_kind(frame)
-    if kind:
-        instead = ", or write `.llm.map(...).sink_parquet(...)`" if kind == "LazyFrame" else ""
-        raise UsageError(f"`{verb}` needs rows that are there: `.collect()` the lazy query first{instead}")
-    return said
 
 
 def _said(values: Mapping[str, object], *, verb: str) -> Arguments:
     options = {name: value for name, value in values.items() if name not in ("frame", "prompt_template", "schema")}
     unknown = cast("Mapping[str, object]", options.pop("unknown"))
     return arguments(values["prompt_template"], values["schema"], {**options, **unknown}, verb=verb)
-
-
-def _lazy_kind(frame: object) -> str | None:
-    """`"LazyFrame"` or `"Expr"` for what polars runs later; told by name, for nobody has to load polars."""
-    kind = type(frame)
-    return (
-        kind.__name__ if kind.__module__.split(".")[0] == "polars" and kind.__name__ in ("LazyFrame", "Expr") else None
-    )

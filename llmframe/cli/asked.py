@@ -10,7 +10,7 @@ from typing import Any, Final, cast
 
 from llmframe.cli.job import load_job
 from llmframe.cli.schemas import schema_from
-from llmframe.cli.values import read_budget, read_cache, read_params, read_prices, read_types
+from llmframe.cli.values import read_budget, read_cache, read_fallback, read_params, read_prices, read_types
 from llmframe.errors import UsageError
 from llmframe.options import resolve_options
 
@@ -35,6 +35,7 @@ _READERS: Final[Mapping[str, Callable[..., object]]] = {
     "budget": read_budget,
     "cache": read_cache,
     "prices": read_prices,
+    "fallback": read_fallback,
 }
 
 _PAIRS: Final = (("prompt", "prompt_file"), ("system", "system_file"))

@@ -16,6 +16,8 @@ from llmframe.core.fields import Labels, Nested
 from llmframe.options import OutputMode, Priority
 
 Exists = Literal["error", "replace", "append"]
+ModeWord = Literal["live", "batch"]
+FallbackWord = Literal["batch", "live", "none"]
 
 FILES: Final = "Input and output"
 QUESTION: Final = "Question"
@@ -156,6 +158,22 @@ OutputModeOption = Annotated[
     OutputMode | None,
     typer.Option(
         metavar="auto|json_schema|tools|json", help="How the schema is sent; auto finds out.", rich_help_panel=SENDING
+    ),
+]
+Mode = Annotated[
+    ModeWord | None,
+    typer.Option(
+        metavar="live|batch",
+        help="batch: the provider's Batch API, half the price, an answer within hours.",
+        rich_help_panel=SENDING,
+    ),
+]
+Fallback = Annotated[
+    FallbackWord | None,
+    typer.Option(
+        metavar="batch|live|none",
+        help="What a batch left open: another batch, ask live, or the row's error.",
+        rich_help_panel=SENDING,
     ),
 ]
 PriorityOption = Annotated[

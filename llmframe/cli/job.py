@@ -14,12 +14,12 @@ from typing import Any, Final, cast
 from llmframe import option_values
 from llmframe.cli.allowed import Allowed, allowed
 from llmframe.cli.schemas import named_file, schema_from
-from llmframe.cli.values import read_cache, read_prices
+from llmframe.cli.values import read_cache, read_fallback, read_prices
 from llmframe.errors import UsageError, did_you_mean
 
 _TEXTS: Final = (
     "input output prompt prompt_file system system_file schema model base_url output_mode priority format "
-    "output_format exists prefix into on_null labels nested"
+    "output_format exists prefix into on_null labels nested mode fallback"
 ).split()
 _NUMBERS: Final = ("requests_per_minute", "tokens_per_minute", "timeout")
 _WHOLE: Final = ("max_concurrency", "max_attempts", "reask", "batch_rows")
@@ -241,6 +241,7 @@ def _prices(value: Any, places: Allowed) -> Any:
 
 
 _RESOLVED: Final[Mapping[str, Callable[[Any, Allowed], Any]]] = {
+    "fallback": lambda value, _: read_fallback(value),
     "input": _data,
     "output": _data,
     "prompt_file": _file,
@@ -251,4 +252,4 @@ _RESOLVED: Final[Mapping[str, Callable[[Any, Allowed], Any]]] = {
     "cache": _cache,
     "prices": _prices,
 }
-"""Options that lead somewhere."""
+"""Options whose text stands for something else: mostly, they lead somewhere."""

@@ -57,6 +57,8 @@ def map_command(  # noqa: PLR0913 - the options, written out
     base_url: choices.BaseUrl = None,
     params: choices.Params = None,
     output_mode: choices.OutputModeOption = None,
+    mode: choices.Mode = None,
+    fallback: choices.Fallback = None,
     timeout: choices.Timeout = None,
     max_attempts: choices.MaxAttempts = None,
     reask: choices.Reask = None,

@@ -71,6 +71,17 @@ def read_cache(text: str) -> bool | str:
     return {"off": False, "on": True}.get(text.strip().lower(), text)
 
 
+def read_fallback(text: str) -> str | None:
+    """`batch`, `live`, or `none`.
+
+    Examples
+    --------
+    >>> read_fallback("live"), read_fallback("none")
+    ('live', None)
+    """
+    return None if text == "none" else text
+
+
 def read_prices(path: Path) -> option_values.Prices:
     """A TOML file with a table a model: `["my-model"]`, then `input = 0.15` and `output = 0.6`.
 
