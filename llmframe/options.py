@@ -107,8 +107,9 @@ class SendOptions:
         weren't reached get the error `budget`. Dollars need a known price.
     prices
         Dollars per million tokens, by `"provider/model"` or `"model"`: `{"my-model": {"input": 0.15, "output": 0.6,
-        "cached": 0.075}}`. Without `cached`, input from the provider's cache costs as any. They decide over the tables
-        of genai-prices, and are merged model by model like `params`.
+        "cached": 0.075, "batch": 0.5}}`. Without `cached`, input from the provider's cache costs as any; `batch` is the
+        part of them that a batch costs, without it half. They decide over the tables of genai-prices, and are merged
+        model by model like `params`.
     cache
         Where answers are looked up and kept. `True`: a file in the user's cache folder; a path: that file; a store of
         your own (`llmframe.stores.base.Store`); `"refresh"`: ask again and keep in the user's cache folder; `False`:

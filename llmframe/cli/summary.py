@@ -33,7 +33,9 @@ def summary(report: RunReport | None, *, status: int) -> dict[str, object]:
         "changes": told.get("changes"),
         "tokens": {name: told.get(f"{name}_tokens") for name in ("input", "output", "cached")},
         "unknown_usage": told.get("unknown_usage"),
-        "usd": None if report is None or report.usd is None else round(report.usd, USD_DIGITS),
+        "usd": _rounded(told.get("usd")),
+        **{name: told.get(name) for name in ("batches", "batch_requests", "batch_rows")},
+        **{name: _rounded(told.get(name)) for name in ("usd_batch", "saved_usd")},
         "budget": told.get("budget"),
         "budget_spent": told.get("budget_spent"),
         "seconds": told.get("seconds"),
@@ -61,3 +63,7 @@ def fitted(report: str, width: int | None) -> str:
         return report
     fold = textwrap.TextWrapper(width, subsequent_indent=INDENT, break_long_words=False, break_on_hyphens=False)
     return "\n".join(fold.fill(line) for line in report.splitlines())
+
+
+def _rounded(usd: object) -> float | None:
+    return round(usd, USD_DIGITS) if isinstance(usd, (int, float)) else None

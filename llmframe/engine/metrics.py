@@ -33,6 +33,12 @@ class Metrics:
         Requests being answered now, and the most there ever were.
     changes
         Distinct requests by why they were asked, where the store can tell; `"kept"` are those that weren't.
+    batches
+        Batches at the provider that the run made, or took over from an earlier call.
+    batch_requests, batch_rows
+        Distinct requests that these answered, and their rows, sharing ones included.
+    usd_batch, saved_usd
+        Dollars of `usd` that batches took, and what their answers would have cost more live.
     store_trouble
         Why answers couldn't be kept on disk.
     output
@@ -46,7 +52,9 @@ class Metrics:
         self.output: str | None = None
         self.requests = self.retries = self.reasks = self.unknown_usage = 0
         self.usage = Usage(0, 0, 0)
-        self.usd = 0.0
+        self.usd = self.usd_batch = self.saved_usd = 0.0
+        self.batches = self.batch_requests = self.batch_rows = 0
+        self._live_tokens = Usage(0, 0, 0)
         self.latencies, self.waits = Histogram(), Histogram()
         self.cached_live = self.failed_live = 0
         self.rows = self.answered = self.not_asked = self.cached = self.shared = 0
@@ -156,15 +164,26 @@ class Metrics:
         """A distinct request of so many characters that was asked for has its outcome."""
         self.outlook.settled(characters)
 
-    def book(self, usage: Usage) -> float | None:
-        """Count one reply's tokens; returns its dollars, `None` when unknown."""
+    def book(self, usage: Usage, *, batch: bool = False) -> float | None:
+        """Count one reply's tokens; returns its dollars, `None` when unknown.
+
+        Parameters
+        ----------
+        batch
+            A batch's: at its price.
+        """
         if usage.input_tokens is None or usage.output_tokens is None:
             self.unknown_usage += 1
         self.usage += usage
         if self._telemetry is not None:
             self._telemetry.booked(usage)
-        usd = self.price.usd(usage)
+        usd = self.price.usd(usage, batch=batch)
         self.usd += usd or 0.0
+        if not batch:
+            self._live_tokens += usage
+        elif usd is not None:
+            self.usd_batch += usd
+            self.saved_usd += (self.price.usd(usage) or 0.0) - usd
         return usd
 
     def count_rows(self, plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> None:
@@ -181,8 +200,11 @@ class Metrics:
             source = "live" if outcome is None else outcome.source
             if source == "cache":
                 self.cached += rows
-            else:
-                self.shared += rows if source == "shared" else rows - 1
+                continue
+            self.shared += rows if source == "shared" else rows - 1
+            if source == "batch":
+                self.batch_requests += 1
+                self.batch_rows += rows
         for failure, rows in plan.failed_rows.items():
             self.failed[failure.kind] += rows
         undrawn = plan.length - plan.not_asked - sum(plan.shares) - sum(plan.failed_rows.values())
@@ -224,6 +246,11 @@ class Metrics:
             cached_tokens=self.usage.cached_tokens or 0,
             unknown_usage=self.unknown_usage,
             usd=self.usd if self.price.known else None,
+            batches=self.batches,
+            batch_requests=self.batch_requests,
+            batch_rows=self.batch_rows,
+            usd_batch=self.usd_batch if self.price.known else None,
+            saved_usd=self.saved_usd if self.price.known else None,
             budget=self.budget.limits if self.budget else {},
             budget_spent=self.budget.spent if self.budget else {},
             seconds=seconds,
@@ -265,19 +292,20 @@ class Metrics:
         return left.requests / recent.answered_per_second if recent.answered_per_second else None
 
     def projected_usd(self) -> float | None:
-        """Dollars in the end, when what is left costs as much a token as what was done; `None` when unknown."""
+        """Dollars in the end, when what is left costs as much a token as what was done live; `None` when unknown."""
         left = self._left()
         if left is None or not self.price.known:
             return None
-        tokens = (self.usage.input_tokens or 0) + (self.usage.output_tokens or 0)
-        return self.usd * (1 + (left.tokens / tokens if tokens else left.requests / left.done))
+        tokens = (self._live_tokens.input_tokens or 0) + (self._live_tokens.output_tokens or 0)
+        to_come = left.tokens / tokens if tokens else left.requests / left.done
+        return self.usd + (self.usd - self.usd_batch) * to_come
 
     def _left(self) -> Left | None:
         return self.outlook.left(
             rows=self.expected_rows,
             kept=self.cached_live,
-            input_tokens=self.usage.input_tokens or 0,
-            output_tokens=self.usage.output_tokens or 0,
+            input_tokens=self._live_tokens.input_tokens or 0,
+            output_tokens=self._live_tokens.output_tokens or 0,
         )
 
     def _line(self, now: float) -> Timeline:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Final, Literal
 
 from llmframe.budget import limit_line, limit_text
 from llmframe.core.series import SLOW_START, LimitMove, Series
-from llmframe.report.wording import change_counts, counts, dollars, duration, html_table, text_table
+from llmframe.report.wording import batch_count, change_counts, counts, dollars, duration, html_table, text_table
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -62,6 +62,12 @@ class RunReport:
         Requests whose tokens nobody told (a timed-out attempt, a server without `usage`): costs may be higher.
     usd
         Dollars; `None` when the model has no known price.
+    batches
+        Batches at the provider that the run made, or took over from an earlier call.
+    batch_requests, batch_rows
+        Distinct requests that these answered, and their rows, sharing ones included.
+    usd_batch, saved_usd
+        Dollars of `usd` that batches took, and what their answers would have cost more live; `None` as `usd`.
     budget, budget_spent
         Limits of the run's budget by name (`usd`, `tokens`, `calls`, `seconds`), and what was spent of them, with the
         estimates of requests whose usage nobody told; of a shared budget by all its runs.
@@ -116,6 +122,11 @@ class RunReport:
     cached_tokens: int = 0
     unknown_usage: int = 0
     usd: float | None = None
+    batches: int = 0
+    batch_requests: int = 0
+    batch_rows: int = 0
+    usd_batch: float | None = None
+    saved_usd: float | None = None
     budget: Mapping[str, float] = field(default_factory=dict[str, float])
     budget_spent: Mapping[str, float] = field(default_factory=dict[str, float])
     seconds: float = 0.0
@@ -253,6 +264,8 @@ class RunReport:
             lines.append(("distinct", changed))
         if any(self.retries_by_kind.values()):
             lines.append(("retried", f"after {counts(self.retries_by_kind)}"))
+        if self.batches or self.batch_rows:
+            lines.append(("batch", self._batches()))
         if self.hedges:
             lines.append(("hedges", f"{self.hedges:,} sent, {self.hedges_won:,} won"))
         limits = [
@@ -272,6 +285,12 @@ class RunReport:
             lines.append(("in flight", f"up to {self.in_flight_peak:,}{now}" + (f" ({moves})" if moves else "")))
         return lines
 
+    def _batches(self) -> str:
+        text = f"{self.batch_rows:,} {'row' if self.batch_rows == 1 else 'rows'} from {batch_count(self.batches)}"
+        if not self.usd_batch:
+            return text
+        return f"{text} ({dollars(self.usd_batch)}; live {dollars(self.usd_batch + (self.saved_usd or 0.0))})"
+
     def _money(self) -> list[tuple[str, str]]:
         tokens = f"{self.input_tokens:,} in, {self.output_tokens:,} out"
         if self.cached_tokens:
@@ -279,6 +298,8 @@ class RunReport:
         if self.unknown_usage:
             tokens += f"; unknown for {self.unknown_usage:,} requests"
         cost = dollars(self.usd)
+        if self.usd and self.usd_batch and self.usd_batch < self.usd:
+            cost += f" ({dollars(self.usd_batch)} in batches)"
         if self.usd and self.usd_per_row is not None and self.answered > 1:
             cost += f", {dollars(self.usd_per_row)} an answered row"
         if self.projected_usd is not None:

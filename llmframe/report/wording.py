@@ -24,6 +24,11 @@ def duration(seconds: float) -> str:
     return f"{seconds / MINUTE:.1f} min" if seconds < HOUR else f"{seconds / HOUR:,.1f} h"
 
 
+def batch_count(number: int) -> str:
+    """`"1 batch"`, `"2 batches"`."""
+    return f"{number:,} {'batch' if number == 1 else 'batches'}"
+
+
 def counts(by_kind: Mapping[str, int]) -> str:
     """`"2 timeout, 1 invalid"`, the most frequent first."""
     return ", ".join(f"{count:,} {kind}" for kind, count in sorted(by_kind.items(), key=_by_count) if count)

@@ -78,6 +78,40 @@ def test_an_answer_that_another_run_paid_is_shared():
     assert (found.answered, found.shared) == (2, 2)
 
 
+def test_a_batchs_answers_are_booked_at_its_price_and_what_they_save_is_counted():
+    run = metrics("openai", "gpt-4o-mini")
+    assert run.book(Usage(1000, 100, 0)) == pytest.approx(0.00021)  # 1000·0.15 + 100·0.60 millionths
+    assert run.book(Usage(4000, 400, 0), batch=True) == pytest.approx(0.00042)  # 4 times as much at half the price
+    assert run.book(Usage(None, None, None), batch=True) is None
+    run.batches += 1
+    report = run.report(seconds=1.0, state="done")
+    assert (report.input_tokens, report.output_tokens, report.unknown_usage) == (5000, 500, 1)
+    assert report.usd == pytest.approx(0.00063)
+    assert (report.usd_batch, report.saved_usd) == (pytest.approx(0.00042), pytest.approx(0.00042))
+    assert report.batches == 1
+    unpriced = metrics()
+    unpriced.book(Usage(1000, 100, 0), batch=True)
+    told = unpriced.report(seconds=1.0, state="done")
+    assert (told.usd, told.usd_batch, told.saved_usd) == (None, None, None)
+
+
+def test_rows_that_a_batch_answered_are_counted_and_those_that_share_its_answer_too():
+    # requests: a (three times) and b from batches, c live, d kept, e failed in a batch
+    found = counted(
+        ["a", "b", "a", "c", "d", "a", "e"],
+        [
+            outcome(source="batch"),
+            outcome(source="batch"),
+            outcome(),
+            outcome(source="cache"),
+            outcome(Failure("batch_expired", "not done within 24 h"), source="batch"),
+        ],
+    )
+    assert (found.answered, found.shared, found.cached) == (6, 2, 1)
+    assert (found.batch_requests, found.batch_rows) == (2, 4)
+    assert dict(found.failed) == {"batch_expired": 1}
+
+
 def test_rows_without_an_outcome_failed_of_what_stopped_the_run():
     assert dict(counted(["a", "b", "c"], [outcome(), None]).failed) == {"cancelled": 2}
 
@@ -234,6 +268,14 @@ def test_the_end_costs_as_much_a_token_as_the_beginning():
     assert report.usd == pytest.approx(0.00075)  # 5,000 tokens at 0.15 a million
     assert report.projected_usd == pytest.approx(0.003)  # 20,000
     assert half_way(tokens=1000).report(seconds=10.0, state="running").projected_usd is None
+
+
+def test_what_a_batch_took_isnt_projected():
+    run = half_way(tokens=1000, provider="openai", model="gpt-4o-mini")
+    run.book(Usage(2_000_000, 0, 0), batch=True)  # at 0.075 a million
+    report = run.report(seconds=10.0, state="running")
+    assert report.projected_usd == pytest.approx(0.153)  # 20,000 tokens live at 0.15 a million
+    assert report.eta_seconds == pytest.approx(30.0)
 
 
 def test_nothing_is_projected_of_a_run_that_has_ended_or_whose_rows_nobody_knows():

@@ -141,6 +141,32 @@ def test_a_run_that_goes_on_tells_what_is_left():
     assert "  time      10.0 s, 0.0 answered rows/s; about 30.0 s left" in lines
 
 
+BATCHED = RunReport(
+    model="m",
+    answered=1204,
+    shared=104,
+    batches=2,
+    batch_requests=1100,
+    batch_rows=1204,
+    usd=0.41,
+    usd_batch=0.41,
+    saved_usd=0.41,
+)
+
+
+def test_a_run_through_batches_tells_what_they_took_and_what_it_would_have_been_live():
+    lines = repr(BATCHED).splitlines()
+    assert "  batch     1,204 rows from 2 batches ($0.41; live $0.82)" in lines
+    assert "  cost      $0.41, $0.0003405 an answered row" in lines  # 0.41 / 1204
+    mixed = dataclasses.replace(BATCHED, batches=1, batch_rows=1, usd=0.5)
+    lines = repr(mixed).splitlines()
+    assert "  batch     1 row from 1 batch ($0.41; live $0.82)" in lines
+    assert "  cost      $0.5 ($0.41 in batches), $0.0004153 an answered row" in lines  # 0.5 / 1204
+    unpriced = dataclasses.replace(BATCHED, usd=None, usd_batch=None, saved_usd=None)
+    assert "  batch     1,204 rows from 2 batches\n" in repr(unpriced)
+    assert "batch" not in repr(RunReport(model="m", usd=1.0, usd_batch=0.0))
+
+
 def test_a_row_costs_what_is_known_to_be_spent_over_those_answered():
     assert RunReport(model="m", usd=None, answered=5).usd_per_row is None
     assert RunReport(model="m", usd=0.5).usd_per_row is None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmframe.report.wording import counts, dollars, duration, failure_counts, html_table, text_table
+from llmframe.report.wording import batch_count, counts, dollars, duration, failure_counts, html_table, text_table
 
 
 @pytest.mark.parametrize(
@@ -22,6 +22,10 @@ from llmframe.report.wording import counts, dollars, duration, failure_counts, h
 )
 def test_dollars_read_as_money(usd: float | None, text: str):
     assert dollars(usd) == text
+
+
+def test_batches_are_counted_in_words():
+    assert [batch_count(number) for number in (0, 1, 2, 1200)] == ["0 batches", "1 batch", "2 batches", "1,200 batches"]
 
 
 def test_failures_are_told_in_one_line_most_frequent_first():
