@@ -41,13 +41,19 @@ def look_up(connection: Connection, keys: Sequence[bytes]) -> dict[bytes, Stored
 def keep(connection: Connection, entries: Sequence[tuple[bytes, Stored]]) -> None:
     """Keep answers, each in the place of an older one, and give up the claims on them, in one transaction."""
     connection.execute("BEGIN IMMEDIATE")
+    new = put(connection, entries)
+    connection.execute("COMMIT")
+    connection.file.question_ids.update(new)  # not before: a number that was rolled back may become another's
+
+
+def put(connection: Connection, entries: Sequence[tuple[bytes, Stored]]) -> dict[Components, int]:
+    """The same within a transaction that the caller has begun; returns the numbers of new questions."""
     new: dict[Components, int] = {}
     rows = [_row(key, entry, _question_id(connection, entry.components, new)) for key, entry in entries]
     connection.executemany(_PUT, rows)
     if connection.execute("SELECT EXISTS (SELECT 1 FROM claims)").fetchone()[0]:
         connection.executemany("DELETE FROM claims WHERE key = ?", [(key,) for key, _ in entries])
-    connection.execute("COMMIT")
-    connection.file.question_ids.update(new)  # not before: a number that was rolled back may become another's
+    return new
 
 
 def stored(connection: Connection, row: tuple[Any, ...]) -> Stored | None:

@@ -19,9 +19,9 @@ from llmframe.stores.trouble import store_error, translated, trouble
 
 Result = TypeVar("Result")
 
-Role = Literal["read", "claim", "write", "tend"]
-"""What a connection is used for. They are apart because a commit drops what other connections have read, and because
-only `write` and `tend` may wait for the disk."""
+Role = Literal["read", "claim", "write", "tend", "record"]
+"""What a connection is used for. They are apart because a commit drops what other connections have read, because only
+`write`, `tend` and `record` may wait for the disk, and because what `record` commits is safe from a power cut."""
 
 FORK_SECONDS: Final = 5.0
 """How long a fork waits for what other threads are doing in stores."""
@@ -36,6 +36,7 @@ class Waits:
     claim: float = 0.2
     write: float = 30.0
     tend: float = 5.0
+    record: float = 30.0
 
 
 @dataclass(slots=True, eq=False)
@@ -193,7 +194,8 @@ class Connections:
             self.path,
             seconds=getattr(self.waits, role),
             factory=Connection,
-            write_back=role in {"write", "tend"},
+            write_back=role in {"write", "tend", "record"},
+            durable=role == "record",
         )
         assert isinstance(connection, Connection)  # noqa: S101 - as the factory says
         connection.text_factory = bytes  # texts are checked before they are decoded

@@ -133,11 +133,15 @@ class LineOutcome:
 class Ledger(Protocol):
     """Jobs, shards and lines, safe in threads and shared by processes; methods may block, and raise `StoreError`.
 
-    What a method writes is safe from a power cut when it returns: the next step at the provider may cost money.
+    What a method writes is safe from a power cut when it returns: the next step at the provider may cost money. Only
+    `settle` is safe from no more than the end of the process: what a power cut takes of it is downloaded again.
+
+    One object is one worker. Each call has its own, so that of two calls in a process only one works on a job, too;
+    "this one" below means this object, "another" any other one, in this process or elsewhere.
     """
 
     def open_job(self, job: JobRecord) -> None:
-        """Write a new job, and that this process works on it."""
+        """Write a new job, and that this one works on it."""
         ...
 
     def job(self, job_id: str) -> JobRecord | None:
@@ -149,7 +153,28 @@ class Ledger(Protocol):
         ...
 
     def adopt_job(self, question: str) -> JobRecord | None:
-        """The latest unfinished job of this question that no other living process works on; it's this one's now."""
+        """The latest unfinished job of this question that no living one works on; it's this one's now."""
+        ...
+
+    def take_job(self, job_id: str) -> bool:
+        """Make a job this one's, unless there is none or another living one works on it; returns whether it is."""
+        ...
+
+    def is_worked_on(self, job_id: str) -> bool:
+        """Whether a living one works on the job, this one or another."""
+        ...
+
+    def beat(self) -> None:
+        """Tell the others that this one lives, if it has work and hasn't told them within five seconds.
+
+        To be called every fifteen seconds or so while there is work, also while a shard is waited for: whoever is
+        silent for a minute is taken for dead on other machines. A process that has ended is known to be dead at once
+        on its own machine, while one that is there but silent is left its work for ten minutes.
+        """
+        ...
+
+    def leave(self) -> None:
+        """Give up all work: others may go on with it at once. To be called at the end of a call, in a `finally`."""
         ...
 
     def update_job(
@@ -165,22 +190,30 @@ class Ledger(Protocol):
         ...
 
     def plan_shard(self, shard: Shard, lines: Sequence[LineRecord]) -> None:
-        """Write the intent of a shard with its lines, as one; this process works on it."""
+        """Write the intent of a shard with its lines, as one; this one works on it."""
         ...
 
     def update_shard(self, intent: str, **changes: object) -> None:
-        """Change fields of a shard, by the names of `Shard`."""
+        """Change fields of a shard, by the names of `Shard`; whoever works on it.
+
+        Raises
+        ------
+        UsageError
+            If there is no such field.
+        StoreError
+            If there is no such shard: the file was replaced.
+        """
         ...
 
     def move_shard(self, intent: str, *, of: Iterable[Execution], to: Execution, **changes: object) -> bool:
-        """Change a shard's execution if it is one `of` these and no other living process works on it.
+        """Change a shard's execution if it is one `of` these and no other living one works on it.
 
-        It is this process's then. Of several that try only one gets True.
+        It is this one's then. Of several that try only one gets True.
         """
         ...
 
     def shards(self, *, job: str | None = None, intents: Iterable[str] | None = None) -> list[Shard]:
-        """The shards of a job, or those named, in their order."""
+        """The shards of a job, or those named, or all, in the order in which they were planned."""
         ...
 
     def batch_ids(self, *, since: float) -> list[str]:
@@ -188,7 +221,7 @@ class Ledger(Protocol):
         ...
 
     def is_ours(self, intent: str) -> bool:
-        """Whether no other living process works on the shard."""
+        """Whether no other living one works on the shard."""
         ...
 
     def lines(self, intent: str) -> list[LineRecord]:
@@ -199,8 +232,14 @@ class Ledger(Protocol):
         """Of `keys` those that wait in a shard that may still come to something, with its intent."""
         ...
 
-    def settle(self, intent: str, outcomes: Sequence[tuple[bytes, LineOutcome]], entries: Sequence[tuple[bytes, Stored]]) -> None:
-        """Keep answers in the store and what became of their lines, as one. A line that is settled stays as it is."""
+    def settle(
+        self, intent: str, outcomes: Sequence[tuple[bytes, LineOutcome]], entries: Sequence[tuple[bytes, Stored]]
+    ) -> None:
+        """Keep answers in the store and what became of their lines, as one. A line that is settled stays as it is.
+
+        Answers are kept even if nothing is known of the shard or its line. Of a failure whose words quote the model
+        or a cell only the kind is kept.
+        """
         ...
 
     def settle_rest(self, intent: str, outcome: LineOutcome) -> int:
@@ -216,5 +255,11 @@ class Ledger(Protocol):
         ...
 
     def forget(self, job_id: str) -> None:
-        """Remove a finished job with its shards and lines; answers stay."""
+        """Remove a finished job with its shards and lines; answers stay.
+
+        Raises
+        ------
+        UsageError
+            If the job isn't finished, or the provider may still have results of it.
+        """
         ...

@@ -77,7 +77,12 @@ def prepare(path: Path, *, ours: bool = False, seconds: float = OPENING_SECONDS)
 
 
 def connect(
-    path: Path, *, seconds: float, factory: type[sqlite3.Connection] = sqlite3.Connection, write_back: bool = True
+    path: Path,
+    *,
+    seconds: float,
+    factory: type[sqlite3.Connection] = sqlite3.Connection,
+    write_back: bool = True,
+    durable: bool = False,
 ) -> sqlite3.Connection:
     """A connection to a store that `prepare` has seen to; it begins and ends transactions only when told.
 
@@ -88,6 +93,8 @@ def connect(
     write_back
         Whether commits write the journal back into the file as a rule, which waits for the disk; else only when it
         has grown very long.
+    durable
+        Whether a commit waits until the disk has it.
 
     Raises
     ------
@@ -104,7 +111,8 @@ def connect(
     )
     try:
         # After a power cut the last commits may be missing, never half of one; a killed process loses nothing.
-        connection.execute("PRAGMA synchronous = NORMAL")
+        connection.execute(f"PRAGMA synchronous = {'FULL' if durable else 'NORMAL'}")
+        connection.execute(f"PRAGMA fullfsync = {int(durable)}")  # on macOS fsync alone doesn't reach the disk
         connection.execute(f"PRAGMA cache_size = {-_CACHE_KIB}")
         connection.execute(f"PRAGMA wal_autocheckpoint = {_WRITE_BACK_PAGES if write_back else _HURRIED_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {_JOURNAL_BYTES}")

@@ -16,8 +16,10 @@ from llmframe.errors import StoreError
 from llmframe.stores import maintenance
 from llmframe.stores.answers import changes, keep, look_up
 from llmframe.stores.base import Change, Stored
+from llmframe.stores.books import FileBooks
 from llmframe.stores.claims import Claims
 from llmframe.stores.connections import Connections, Waits
+from llmframe.stores.ledger import SqlLedger
 from llmframe.stores.maintenance import StoreInfo
 
 
@@ -180,6 +182,10 @@ class SqliteStore:
         They are read a few at a time: what others keep or remove meanwhile may or may not be among them.
         """
         return maintenance.export(self._connections)
+
+    def open_ledger(self) -> SqlLedger:
+        """The ledger of batch jobs in this file, as a worker of its own: one a call, left at its end."""
+        return SqlLedger(FileBooks(self._connections), clock=self._clock)
 
     def close(self) -> None:
         """Give up the claims and close the file. A store that is used again opens it again."""
