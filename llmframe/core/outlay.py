@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
@@ -38,6 +39,8 @@ class Outlay:
         Whether examples show an answer's length.
     most
         Bound of one answer's tokens; `None` without one.
+    bytes
+        About what all requests have as lines of a batch.
     """
 
     requests: int
@@ -45,6 +48,7 @@ class Outlay:
     answer_tokens: int
     shown: bool = False
     most: int | None = None
+    bytes: int = 0
 
     @property
     def input_tokens(self) -> int:
@@ -56,16 +60,20 @@ class Outlay:
         """About so many out."""
         return self._output(1.0)
 
-    def usd(self, price: Price) -> float | None:
-        """About so many dollars; `None` without a price."""
-        return price.usd(Usage(self.input_tokens, self.output_tokens, 0))
+    def usd(self, price: Price, *, batch: bool = False) -> float | None:
+        """About so many dollars, live or in a batch; `None` without a price."""
+        return price.usd(Usage(self.input_tokens, self.output_tokens, 0), batch=batch)
 
-    def usd_range(self, price: Price) -> tuple[float, float] | None:
+    def usd_range(self, price: Price, *, batch: bool = False) -> tuple[float, float] | None:
         """Dollars if texts have few tokens and answers are short, and if neither; `None` without a price."""
         shorter, longer = (1.0, 1.0) if self.shown else (SHORTER, LONGER)
-        low = price.usd(Usage(int(self.characters / MOST_CHARACTERS), self._output(shorter), 0))
-        high = price.usd(Usage(int(self.characters / FEWEST_CHARACTERS), self._output(longer), 0))
+        low = price.usd(Usage(int(self.characters / MOST_CHARACTERS), self._output(shorter), 0), batch=batch)
+        high = price.usd(Usage(int(self.characters / FEWEST_CHARACTERS), self._output(longer), 0), batch=batch)
         return None if low is None or high is None else (low, high)
+
+    def batches(self, *, lines: int, bytes: float) -> int:  # noqa: A002 - what it counts
+        """About so many batches of at most so many lines and bytes each."""
+        return max(-(-self.requests // lines), math.ceil(self.bytes / bytes))
 
     def seconds(self, *, requests_per_minute: float | None, tokens_per_minute: float | None) -> float | None:
         """Seconds that the given limits alone make it last; `None` without a limit."""

@@ -43,6 +43,23 @@ def test_the_tighter_limit_decides_the_time():
     assert outlay.seconds(requests_per_minute=None, tokens_per_minute=None) is None
 
 
+def test_a_batch_costs_its_part():
+    outlay = Outlay(requests=100, characters=60_000, answer_tokens=10)
+    price = Price(None, "m", {"m": {"input": 30, "output": 60, "batch": 0.25}})
+    # a quarter of 0.51, of 0.39 and of 0.72
+    assert outlay.usd(price, batch=True) == pytest.approx(0.1275)
+    assert outlay.usd_range(price, batch=True) == pytest.approx((0.0975, 0.18))
+
+
+@pytest.mark.parametrize(
+    ("requests", "bytes_", "batches"),
+    [(0, 0, 0), (1, 100, 1), (50_000, 190, 1), (50_001, 190, 2), (3, 190_000_000, 1), (3, 190_000_001, 2)],
+)
+def test_lines_or_bytes_decide_how_many_batches_there_are(requests: int, bytes_: int, batches: int):
+    outlay = Outlay(requests=requests, characters=0, answer_tokens=1, bytes=bytes_)
+    assert outlay.batches(lines=50_000, bytes=0.95 * 200_000_000) == batches
+
+
 def test_the_parameters_bound_an_answer():
     assert most_tokens({"temperature": 0}) is None
     assert most_tokens({"max_tokens": 9, "max_completion_tokens": 7}) == 7
