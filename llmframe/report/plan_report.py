@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Literal
 
 from llmframe.budget import limit_text
-from llmframe.report.wording import change_counts, dollars, duration, html_table, text_table
+from llmframe.report.wording import HOUR, batch_count, change_counts, dollars, duration, html_table, text_table
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -23,12 +24,22 @@ class PlanReport:
         Of the distinct requests, why the store has no answer, as in `RunReport.changes`.
     input_tokens, output_tokens
         Estimates: characters divided by `characters_per_token`; the output from examples or the schema's size.
+    mode
+        `"live"` or `"batch"`, as it was said.
     usd
-        Estimated dollars for `requests`; `None` when the model has no known price.
+        Estimated dollars for `requests` asked live; `None` when the model has no known price.
     usd_range
         Dollars that it may be: 5 to 3 characters a token, and half to twice the output where no example shows it.
     seconds
-        How long the given rates alone make it last; `None` when none was said.
+        How long the given rates alone make it last live; `None` when none was said.
+    batch_api
+        Whether the provider has a Batch API; `None` when nobody knows: an endpoint of one's own.
+    usd_batch, usd_batch_range
+        The same dollars in batches; `None` without a Batch API or a known price.
+    batches
+        How many batches it would be, by the provider's limits of lines and bytes; `None` without a Batch API.
+    batch_seconds
+        Within which they are usually done, and after which the provider gives up; `None` without a Batch API.
     budget
         Limits of the budget that was said, by name.
     prompts
@@ -57,11 +68,23 @@ class PlanReport:
     budget: Mapping[str, float] = field(default_factory=dict[str, float])
     usd_range: tuple[float, float] | None = None
     seconds: float | None = None
+    mode: Literal["live", "batch"] = "live"
+    batch_api: bool | None = None
+    usd_batch: float | None = None
+    usd_batch_range: tuple[float, float] | None = None
+    batches: int | None = None
+    batch_seconds: float | None = None
+
+    @property
+    def saving(self) -> float | None:
+        """Dollars by which batches are about cheaper than asking live; `None` when that is unknown."""
+        return None if self.usd is None or self.usd_batch is None else self.usd - self.usd_batch
 
     @property
     def affordable(self) -> int:
-        """Of `requests`, how many the budget is about enough for; seconds aren't counted."""
-        needs = {"usd": self.usd or 0.0, "tokens": self.input_tokens + self.output_tokens, "calls": self.requests}
+        """Of `requests`, how many the budget is about enough for in this mode; seconds aren't counted."""
+        usd = self.usd_batch if self.mode == "batch" else self.usd
+        needs = {"usd": usd or 0.0, "tokens": self.input_tokens + self.output_tokens, "calls": self.requests}
         shares = [self.budget[name] / need for name, need in needs.items() if name in self.budget and need]
         return int(self.requests * min(1.0, *shares)) if shares else self.requests
 
@@ -93,17 +116,56 @@ class PlanReport:
             ("requests", f"{self.requests:,} to send, {self.cached:,} answered already"),
             *([("distinct", changed)] if (changed := change_counts(self.changes)) else []),
             ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
-            ("cost", self._cost()),
-            *([("time", f"at least {duration(self.seconds)} by the given rates")] if self.seconds else []),
+            *(self._by_batch() if self.mode == "batch" and self.batches else self._by_live()),
             *([("budget", self._enough())] if self.budget else []),
         ]
 
-    def _cost(self) -> str:
-        if not self.usd or self.usd_range is None:
-            return "about " + dollars(self.usd) if self.usd else dollars(self.usd)
-        return f"about {dollars(self.usd)}, between {' and '.join(map(dollars, self.usd_range))}"
+    def _by_live(self) -> list[tuple[str, str]]:
+        lines = [("cost", _cost(self.usd, self.usd_range))]
+        if self.seconds:
+            lines.append(("time", self._live_time(self.seconds)))
+        if self.batch_api is False:
+            lines.append(("batch", "this provider has no Batch API"))
+        elif self.batches:
+            saving = f", {dollars(self.saving)} less" if self.saving else ""
+            cost = f"about {dollars(self.usd_batch)} in " if self.usd_batch else ""
+            rule = ", half the price as a rule" if self.usd_batch is None else ""
+            text = f"{cost}{batch_count(self.batches)}{saving}{rule}; {self._batch_time()}"
+            lines.append(("batch", self._if_there(text)))
+        return lines
+
+    def _by_batch(self) -> list[tuple[str, str]]:
+        live = f"about {dollars(self.usd)}" if self.usd else dollars(self.usd)
+        if self.saving:
+            live += f", {dollars(self.saving)} more"
+        if self.seconds:
+            live += f"; {self._live_time(self.seconds)}"
+        return [
+            ("batches", self._if_there(f"{self.batches:,}")),
+            ("cost", _cost(self.usd_batch, self.usd_batch_range)),
+            ("time", self._batch_time()),
+            ("live", live),
+        ]
+
+    def _if_there(self, text: str) -> str:
+        return f"if the endpoint has a Batch API: {text}" if self.batch_api is None else text
+
+    def _batch_time(self) -> str:
+        if self.batch_seconds is None:
+            return "within hours"
+        return f"usually within {self.batch_seconds / HOUR:.0f} h, then the provider gives up"
+
+    @staticmethod
+    def _live_time(seconds: float) -> str:
+        return f"at least {duration(seconds)} by the given rates"
 
     def _enough(self) -> str:
         limits = ", ".join(limit_text(name, limit) for name, limit in self.budget.items())
         enough = self.affordable == self.requests
         return f"{limits}: " + ("enough" if enough else f"enough for about {self.affordable:,} requests")
+
+
+def _cost(usd: float | None, between: tuple[float, float] | None) -> str:
+    if not usd or between is None:
+        return "about " + dollars(usd) if usd else dollars(usd)
+    return f"about {dollars(usd)}, between {' and '.join(map(dollars, between))}"

@@ -58,5 +58,52 @@ def test_a_plan_says_between_what_its_cost_lies_and_how_long_the_rates_make_it()
     ]
 
 
+BATCHED = dataclasses.replace(
+    PLAN,
+    usd_range=(0.0036, 0.0102),
+    seconds=84.0,
+    batch_api=True,
+    usd_batch=0.002625,
+    usd_batch_range=(0.0018, 0.0051),
+    batches=1,
+    batch_seconds=86_400.0,
+)
+
+
+def test_a_live_plan_says_what_batches_would_save_and_how_long_they_may_take():
+    assert repr(BATCHED).splitlines()[-3:] == [
+        "  cost      about $0.00525, between $0.0036 and $0.0102",
+        "  time      at least 1.4 min by the given rates",
+        "  batch     about $0.002625 in 1 batch, $0.002625 less; usually within 24 h, then the provider gives up",
+    ]
+    assert BATCHED.saving == 0.002625
+
+
+def test_a_plan_in_batch_mode_says_the_batches_first_and_asking_live_beside_them():
+    plan = dataclasses.replace(BATCHED, mode="batch", batches=3, budget={"usd": 0.003})
+    assert repr(plan).splitlines()[-5:] == [
+        "  batches   3",
+        "  cost      about $0.002625, between $0.0018 and $0.0051",
+        "  time      usually within 24 h, then the provider gives up",
+        "  live      about $0.00525, $0.002625 more; at least 1.4 min by the given rates",
+        "  budget    $0.003: enough",  # at the live price it would be for 400 of 700 requests
+    ]
+    assert dataclasses.replace(plan, mode="live").affordable == 400
+
+
+def test_a_plan_says_where_there_is_no_batch_api_or_nobody_knows():
+    def told(**changes: object) -> str:
+        return repr(dataclasses.replace(BATCHED, **changes)).splitlines()[-1]  # pyright: ignore[reportArgumentType]
+
+    without = {"usd_batch": None, "usd_batch_range": None, "batches": None, "batch_seconds": None}
+    assert told(batch_api=False, **without) == "  batch     this provider has no Batch API"
+    assert told(batch_api=None).startswith("  batch     if the endpoint has a Batch API: about $0.002625 in 1 batch")
+    unpriced = told(usd=None, usd_batch=None, usd_batch_range=None, batches=2)
+    assert unpriced.startswith("  batch     2 batches, half the price as a rule; usually within 24 h")
+    assert told(requests=0, usd=0.0, usd_batch=0.0, batches=0).startswith("  time")  # nothing to send
+    assert told(usd=0.0, usd_batch=0.0) == "  batch     1 batch; usually within 24 h, then the provider gives up"
+    assert dataclasses.replace(BATCHED, usd_batch=None).saving is None
+
+
 def test_no_cell_gets_into_any_form_of_a_plan():
     assert not any("secret" in text for text in (repr(PLAN), PLAN._repr_html_()))
