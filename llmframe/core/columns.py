@@ -7,7 +7,19 @@ from dataclasses import dataclass, field
 from typing import Literal, cast
 
 TypeKind = Literal[
-    "enum", "string", "bool", "int", "float", "date", "datetime", "duration", "decimal", "list", "struct", "json"
+    "enum",
+    "string",
+    "bool",
+    "int",
+    "float",
+    "date",
+    "datetime",
+    "duration",
+    "decimal",
+    "list",
+    "struct",
+    "json",
+    "vector",
 ]
 
 
@@ -19,7 +31,8 @@ class ColumnType:
     ----------
     kind
         `"enum"` has `labels`; `"list"` has `item`; `"struct"` has `fields`; `"decimal"` has `scale`;
-        `"datetime"` is naive microseconds, or UTC when `utc`; `"json"` is JSON text.
+        `"datetime"` is naive microseconds, or UTC when `utc`; `"json"` is JSON text; `"vector"` is a list of `size`
+        32-bit floats, or with `size` 0 one of a size that nobody knows yet, all of whose cells are null.
     """
 
     kind: TypeKind
@@ -28,6 +41,7 @@ class ColumnType:
     fields: tuple[tuple[str, ColumnType], ...] = ()
     scale: int = 0
     utc: bool = False
+    size: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +50,7 @@ class Column:
 
     Values by kind: `enum` and `string` and `json` str; `bool`, `int`, `float`; `date`, `datetime`
     (already naive, or aware in UTC), `duration` a timedelta; `decimal` a Decimal; `list` a list and
-    `struct` a dict of such values.
+    `struct` a dict of such values; `vector` bytes, as `llmframe.core.vectors` packs them.
 
     Parameters
     ----------

@@ -16,6 +16,7 @@ from llmframe.frames.arrow_cells import arrow_cells
 from llmframe.frames.kept import kept
 from llmframe.frames.masks import mask_of
 from llmframe.frames.placement import placement
+from llmframe.frames.vectors import has_vectors, matrix
 
 _compute: Any = _untyped_compute
 
@@ -81,7 +82,10 @@ class ArrowFrame:
         if column.name not in self.names:
             return column
         position = self.names.index(column.name)
-        [cells] = self.cells([position], 0, len(self))
+        if column.type.kind == "vector":
+            cells = self.native.column(position).to_pylist()
+        else:
+            [cells] = self.cells([position], 0, len(self))
         return kept(column, asked, cells, dtype=str(self.native.schema.field(position).type))
 
 
@@ -98,12 +102,16 @@ def arrow_type(type_: ColumnType, *, nested: bool = False) -> Any:
             return pa.list_(arrow_type(type_.item or ColumnType("json"), nested=True))
         case "struct":
             return pa.struct([(name, arrow_type(field, nested=True)) for name, field in type_.fields])
+        case "vector":
+            return pa.list_(pa.float32(), type_.size) if type_.size else pa.list_(pa.float32())
         case kind:
             return _FIXED[kind]
 
 
 def arrow_array(column: Column) -> Any:
     """The values of a column as an Arrow array of its type; labels in their declared order."""
+    if has_vectors(column.type):
+        return _with_vectors(column.spread(), column.type)
     match column.type.kind:
         case "list" | "struct" | "string" | "json":
             # text taken by rows may be more than the 2 GB of one array, which `pa.array` cuts into several
@@ -115,6 +123,22 @@ def arrow_array(column: Column) -> Any:
             return pa.DictionaryArray.from_arrays(indices, pa.array(column.type.labels, pa.string()))
         case _:
             return _taken(pa.array(column.values, arrow_type(column.type)), column)
+
+
+def _with_vectors(values: Sequence[Any], type_: ColumnType) -> Any:
+    """Vectors, or structs with vectors in them."""
+    wanted = arrow_type(type_, nested=True)
+    if not has_vectors(type_) or (type_.kind == "vector" and not type_.size):
+        return pa.array(values, wanted)
+    present = pa.array([value is not None for value in values], pa.bool_())
+    if type_.kind == "vector":
+        numbers = pa.array(matrix(values, size=type_.size).reshape(-1))
+        return pa.Array.from_buffers(wanted, len(values), [present.buffers()[1]], children=[numbers])
+    fields = [
+        _with_vectors([None if value is None else value[name] for value in values], field)
+        for name, field in type_.fields
+    ]
+    return pa.StructArray.from_arrays(fields, fields=list(wanted), mask=_compute.invert(present))
 
 
 def _taken(values: Any, column: Column) -> Any:

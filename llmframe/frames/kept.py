@@ -10,6 +10,7 @@ from decimal import Decimal, InvalidOperation, localcontext
 from typing import Any, Final, cast
 
 from llmframe.core.columns import Column, ColumnType
+from llmframe.core.vectors import vector_of
 from llmframe.errors import UsageError
 
 _INT64: Final = range(-(2**63), 2**63)
@@ -28,6 +29,7 @@ _WANTED: Final[dict[str, str]] = {
     "list": "a list of such values",
     "struct": "a record with its fields",
     "json": "JSON",
+    "vector": "a list of as many numbers as the new vectors have",
 }
 
 
@@ -54,6 +56,7 @@ def kept(column: Column, asked: Sequence[bool], cells: Sequence[object], *, dtyp
     UsageError
         If a cell doesn't fit; the message holds no cell.
     """
+    column = _sized(column, cells)
     values = list(column.unshared())
     try:
         for row, is_asked in enumerate(asked):
@@ -66,6 +69,14 @@ def kept(column: Column, asked: Sequence[bool], cells: Sequence[object], *, dtyp
             "with `prefix=`"
         ) from None
     return replace(column, values=values, rows=None)
+
+
+def _sized(column: Column, cells: Sequence[object]) -> Column:
+    """A column of vectors, none of which came, with the size of those that are there."""
+    if column.type.kind != "vector" or column.type.size:
+        return column
+    sizes = (len(cast("list[object]", cell)) for cell in cells if hasattr(cell, "__len__"))
+    return replace(column, type=replace(column.type, size=next(sizes, 0)))
 
 
 def fitted(value: Any, type_: ColumnType) -> object:
@@ -159,6 +170,15 @@ def _json(value: Any, _: ColumnType) -> str | None:
         return None
 
 
+def _vector(value: Any, type_: ColumnType) -> bytes | None:
+    if isinstance(value, str | bytes) or not hasattr(value, "__len__") or len(value) != type_.size:
+        return None
+    try:
+        return vector_of(value)
+    except TypeError:  # null, text or a list among the numbers
+        return None
+
+
 _CONVERTERS: Final[dict[str, Callable[[Any, ColumnType], object]]] = {
     "enum": _label,
     "string": _text,
@@ -172,5 +192,6 @@ _CONVERTERS: Final[dict[str, Callable[[Any, ColumnType], object]]] = {
     "list": _items,
     "struct": _record,
     "json": _json,
+    "vector": _vector,
 }
 """Each gives the converted value, or `None` when it doesn't fit."""

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Final, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from llmframe.frames.kept import kept
 from llmframe.frames.masks import mask_of, not_a_mask, not_boolean
 from llmframe.frames.pandas_cells import pandas_cells, pandas_nulls, pandas_values
 from llmframe.frames.placement import placement
+from llmframe.frames.vectors import check_vectors, has_vectors, read_vectors
 
 REPORT_KEY: Final = "llm"
 """Where `DataFrame.attrs` holds a run's report."""
@@ -84,7 +86,10 @@ class PandasFrame:
         if column.name not in self.names:
             return column
         position = self.names.index(column.name)
-        [cells] = self.cells([position], 0, len(self))
+        if column.type.kind == "vector":
+            cells = [None if pd.api.types.is_scalar(cell) else cell for cell in self._values(position)]
+        else:
+            [cells] = self.cells([position], 0, len(self))
         return kept(column, asked, cells, dtype=str(self.native.dtypes.iloc[position]))
 
     def _values(self, position: int) -> Any:
@@ -157,6 +162,9 @@ class PandasSeries:
 def pandas_array(column: Column) -> Any:
     """The values of a column as an array of its dtype; nothing is inferred from them."""
     kind = column.type.kind
+    if has_vectors(column.type):
+        check_vectors(column.values, column.type)
+        column = replace(column, values=read_vectors(column.values, column.type, _read_only))
     if kind in ("list", "struct"):
         objects = column.unshared()
         array = np.empty(len(objects), dtype=object)
@@ -173,6 +181,13 @@ def _array(column: Column) -> Any:
     """The different values of a column as an array."""
     values = column.values
     match column.type.kind:
+        case (
+            "vector"
+        ):  # object: what `pd.read_parquet` reads back; its Arrow dtype with a size can be written and not read
+            array = np.empty(len(values), dtype=object)
+            for row, value in enumerate(values):  # `array[:] =` makes a matrix of arrays of one length
+                array[row] = value
+            return array
         case "enum":
             codes: dict[object, int] = {label: code for code, label in enumerate(column.type.labels)}
             codes[None] = -1
@@ -186,6 +201,11 @@ def _array(column: Column) -> Any:
             return np.array(values, dtype="float64")
         case _:
             return pd.array(values, dtype=_STRING)
+
+
+def _read_only(vector: bytes) -> Any:
+    """A vector as a float32 array on its own bytes: rows may share it, for none can write to it."""
+    return np.frombuffer(vector, dtype="<f4").astype("float32", copy=False)
 
 
 def _masked(values: Sequence[object], dtype: str) -> tuple[Any, Any]:

@@ -69,7 +69,8 @@ class PolarsFrame:
         if column.name not in self.names:
             return column
         existing = self.native[column.name]
-        return kept(column, asked, polars_cells(existing), dtype=str(existing.dtype))
+        cells = existing.to_list() if column.type.kind == "vector" else polars_cells(existing)
+        return kept(column, asked, cells, dtype=str(existing.dtype))
 
     def _evaluated(self, where: pl.Expr) -> pl.Series:
         result = self.native.select(where)
@@ -137,6 +138,8 @@ def dtype(type_: ColumnType) -> pl.DataType:
             return pl.List(dtype(type_.item or ColumnType("json")))
         case "struct":
             return struct_dtype(type_.fields)
+        case "vector":
+            return pl.Array(pl.Float32(), type_.size) if type_.size else pl.List(pl.Float32())
         case kind:
             return _FIXED[kind]
 
@@ -153,6 +156,8 @@ def struct_series(name: str, columns: Sequence[Column]) -> pl.Series:
 
 def polars_series(column: Column) -> pl.Series:
     """A column as a Series of its dtype; nothing is inferred from the values."""
+    if column.type.kind == "vector":  # polars takes rows of a matrix slower than bytes are joined
+        return typed_series(column.name, column.spread(), dtype(column.type))
     values = typed_series(column.name, column.values, dtype(column.type))
     return values if column.rows is None else values.gather(pl.Series(column.rows, dtype=pl.Int64))
 

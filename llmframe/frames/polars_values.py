@@ -6,12 +6,14 @@ from typing import Any, Final, cast
 
 import polars as pl
 
+from llmframe.frames.vectors import matrix
+
 _ROW: Final = "row"
 _ITEM: Final = "item"
 
 
 def typed_series(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
-    """`values` as a Series of exactly `dtype`; nothing is inferred from them.
+    """`values` as a Series of exactly `dtype`; nothing is inferred from them. Those of an Array are bytes of vectors.
 
     Notes
     -----
@@ -22,6 +24,8 @@ def typed_series(name: str, values: list[Any], dtype: pl.DataType) -> pl.Series:
         return _structs(name, values, dtype)
     if isinstance(dtype, pl.List):
         return _lists(name, values, cast("pl.DataType", dtype.inner))
+    if isinstance(dtype, pl.Array):
+        return _vectors(name, values, dtype)
     return pl.Series(name, values, dtype=dtype, strict=True)
 
 
@@ -35,6 +39,14 @@ def _structs(name: str, values: list[dict[str, Any] | None], dtype: pl.Struct) -
         for field in dtype.fields
     ]
     rows = pl.DataFrame(fields).to_struct(name)
+    if None not in values:
+        return rows
+    present = pl.Series([value is not None for value in values], dtype=pl.Boolean)
+    return pl.select(pl.when(present).then(rows).otherwise(None).alias(name)).to_series()
+
+
+def _vectors(name: str, values: list[bytes | None], dtype: pl.Array) -> pl.Series:
+    rows = pl.Series(name, matrix(values, size=dtype.shape[0]), dtype=dtype)
     if None not in values:
         return rows
     present = pl.Series([value is not None for value in values], dtype=pl.Boolean)

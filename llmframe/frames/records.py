@@ -6,10 +6,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from llmframe.core.columns import Column
+from llmframe.core.vectors import numbers_of
 from llmframe.frames.cells import plain
 from llmframe.frames.kept import kept
 from llmframe.frames.masks import mask_of
 from llmframe.frames.placement import placement
+from llmframe.frames.vectors import has_vectors, read_vectors
 
 
 class RecordsFrame:
@@ -49,7 +51,7 @@ class RecordsFrame:
         keys = [
             column.name if place is None else self._keys[place] for column, place in zip(columns, places, strict=True)
         ]
-        values = zip(*(column.unshared() for column in columns), strict=True) if columns else ((),) * len(self)
+        values = zip(*map(_values, columns), strict=True) if columns else ((),) * len(self)
         return [{**row, **dict(zip(keys, new, strict=True))} for row, new in zip(self.native, values, strict=True)]
 
     def mask(self, where: object) -> list[bool]:
@@ -62,3 +64,9 @@ class RecordsFrame:
             return column
         [cells] = self.cells([self.names.index(column.name)], 0, len(self))
         return kept(column, asked, cells, dtype="a list's values")
+
+
+def _values(column: Column) -> list[object]:
+    """A value a row; vectors are lists of numbers, and each row's own."""
+    values = column.unshared()
+    return read_vectors(values, column.type, numbers_of) if has_vectors(column.type) else values

@@ -19,8 +19,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from llmframe.core.columns import Column, ColumnType
+from llmframe.core.vectors import numbers_of, vector_of
 from llmframe.errors import UsageError
 from llmframe.frames import SeriesFrame, wrap
+from llmframe.frames.files.arrow_sink import READS_NULL_VECTORS
+from llmframe.frames.vectors import has_vectors
 from tests.contracts.kinds import Kind
 
 LABELS = ColumnType("enum", labels=("pos", "neg", "never"))
@@ -61,6 +64,11 @@ TYPES: dict[str, tuple[ColumnType, list[Any]]] = {
         ],
     ),
     "json": (ColumnType("json"), ['{"a":1}', "[]"]),
+    "vector": (ColumnType("vector", size=2), [vector_of([0.5, -1.0]), vector_of([3.0, 0.0])]),
+    "struct-with-a-vector": (
+        ColumnType("struct", fields=(("v", ColumnType("vector", size=1)), ("n", ColumnType("int")))),
+        [{"v": vector_of([0.5]), "n": 1}, {"v": None, "n": None}],
+    ),
 }
 FILLINGS: dict[str, Callable[[list[Any]], list[Any]]] = {
     "no-rows": lambda _: [],
@@ -80,7 +88,9 @@ def filling(request: pytest.FixtureRequest) -> Callable[[list[Any]], list[Any]]:
 
 
 def _plain(value: Any) -> Any:
-    """What pandas' parquet reader makes of nested values, undone: arrays to lists, NaN to None."""
+    """What pandas' parquet reader makes of nested values, undone: arrays to lists, NaN to None; vectors as lists."""
+    if isinstance(value, bytes):
+        return numbers_of(value)
     if isinstance(value, np.ndarray | list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
@@ -95,15 +105,17 @@ def test_every_dtype_attaches_for_no_rows_values_and_nulls_and_survives_parquet_
     frame = any_kind.make({"t": ["a", None, "b", "a"][: len(values)], "n": [1, 2, 3, 4][: len(values)]})
     before = any_kind.dtypes(frame)
     out = wrap(frame).attach([Column("new", type_, values)])
-    expected = {**any_kind.to_dict(frame), "new": values}
+    expected = {**any_kind.to_dict(frame), "new": _plain(values)}
     if any_kind.library == "records" and not values:
         expected = {}  # a list without rows has no columns
-    assert any_kind.to_dict(out) == expected
+    assert _plain(any_kind.to_dict(out)) == expected
     assert any_kind.dtypes(out)[:2] == before
-    assert any_kind.to_dict(any_kind.through_pickle(out)) == expected
+    assert _plain(any_kind.to_dict(any_kind.through_pickle(out))) == expected
     assert any_kind.dtypes(any_kind.through_pickle(out)) == any_kind.dtypes(out)
+    if any_kind.library == "pyarrow" and has_vectors(type_) and not READS_NULL_VECTORS:
+        return
     back = any_kind.through_parquet(out)
-    assert {name: _plain(column) for name, column in any_kind.to_dict(back).items()} == expected
+    assert _plain(any_kind.to_dict(back)) == expected
 
 
 @pytest.mark.parametrize("places", [[], [0], [1, 1, -1, 0, -3], [2] * 3], ids=["none", "one", "mixed", "nulls"])
@@ -113,8 +125,10 @@ def test_rows_that_take_their_values_are_those_that_have_them(any_kind, typed, p
     frame = any_kind.make({"t": ["a"] * len(places)})
     taken = wrap(frame).attach([Column("new", type_, values, rows=array("q", places))])
     whole = wrap(frame).attach([Column("new", type_, [values[place] for place in places])])
-    assert any_kind.to_dict(taken) == any_kind.to_dict(whole)
+    assert _plain(any_kind.to_dict(taken)) == _plain(any_kind.to_dict(whole))
     assert any_kind.dtypes(taken) == any_kind.dtypes(whole)
+    if any_kind.library == "pyarrow" and has_vectors(type_) and not READS_NULL_VECTORS:
+        return
     back = any_kind.through_parquet(taken)
     assert any_kind.dtypes(back) == any_kind.dtypes(any_kind.through_parquet(whole))
 

@@ -14,6 +14,7 @@ def test_types_are_equal_by_what_they_say():
     assert labels != ColumnType("enum", labels=("neg", "pos"))  # declared order counts
     assert len({ColumnType("list", item=labels), ColumnType("list", item=labels)}) == 1
     assert ColumnType("datetime", utc=True) != ColumnType("datetime")
+    assert ColumnType("vector", size=2) != ColumnType("vector", size=3)
 
 
 def test_the_kinds_are_a_closed_list():
@@ -31,6 +32,7 @@ def test_the_kinds_are_a_closed_list():
         "list",
         "struct",
         "json",
+        "vector",
     )
 
 

@@ -14,6 +14,7 @@ import pyarrow.parquet as pq
 
 from llmframe.frames.files.cutting import size_of
 
+_arrow: Any = pa
 _compute: Any = _untyped_compute
 _ipc: Any = _untyped_ipc
 _types: Any = pa.types
@@ -24,22 +25,31 @@ GROUP_ROWS: Final = 128 * 1024
 GROUP_BYTES: Final = 64 * 2**20
 """Size of a row group in memory, about: it is held until it is written."""
 
+READS_NULL_VECTORS: Final = int(pa.__version__.split(".")[0]) >= 26  # noqa: PLR2004 - the first that does
+"""Whether pyarrow reads nulls among lists of a fixed size in parquet, which it has always written (arrow#35692)."""
+
 IPC_ROWS: Final = 16 * 1024
 """Rows of a record batch, which readers hold as a whole."""
 
 
 class ParquetSink:
-    """Parquet with zstd, in row groups of a sensible size whatever the tables'. Satisfies the `Sink` port."""
+    """Parquet with zstd, in row groups of a sensible size whatever the tables'. Satisfies the `Sink` port.
+
+    Notes
+    -----
+    With a pyarrow that couldn't read what it wrote, lists of a fixed size become lists: the same file but for a remark.
+    """
 
     def __init__(self, file: BinaryIO, schema: Any) -> None:
-        self._writer: Any = pq.ParquetWriter(file, schema, compression="zstd")
-        self._schema = schema
+        kept = schema if READS_NULL_VECTORS else _arrow.schema(map(_with_lists, schema), metadata=schema.metadata)
+        self._writer: Any = pq.ParquetWriter(file, kept, compression="zstd")
+        self._schema = kept
         self._held: list[Any] = []
         self._rows = self._bytes = 0
 
     def write(self, table: Any) -> None:
         """Append rows; they are written once a row group is full."""
-        rest = table
+        rest = table if READS_NULL_VECTORS else table.cast(self._schema)
         while len(rest):
             part = rest.slice(0, GROUP_ROWS - self._rows)
             rest = rest.slice(len(part))
@@ -110,3 +120,13 @@ class IpcSink:
             places = _compute.index_in(chunk.dictionary, value_set=labels).cast(type_.index_type)
             chunks.append(pa.DictionaryArray.from_arrays(places.take(chunk.indices), labels, ordered=type_.ordered))
         return pa.chunked_array(chunks, type_)
+
+
+def _with_lists(field: Any) -> Any:
+    """A field with lists of any size for those of a fixed one, in structs too."""
+    type_ = field.type
+    if _types.is_fixed_size_list(type_):
+        return field.with_type(pa.list_(_with_lists(type_.value_field)))
+    if _types.is_struct(type_):
+        return field.with_type(pa.struct([_with_lists(type_.field(at)) for at in range(type_.num_fields)]))
+    return field

@@ -29,8 +29,8 @@ _CLOCK: Final = pa.timestamp("us")
 def delta_type(type_: Any) -> Any:
     """The type under which Delta keeps a column; types that it can't keep come back as they are.
 
-    Labels become text; integers and floats the next wider type that Delta has; instants are kept in UTC, all times in
-    microseconds.
+    Labels become text; lists of a fixed size are lists of any, for Delta's have none; integers and floats become the
+    next wider type that Delta has; instants are kept in UTC, all times in microseconds.
     """
     if _types.is_dictionary(type_):
         return delta_type(type_.value_type)
@@ -42,7 +42,7 @@ def delta_type(type_: Any) -> Any:
         return pa.map_(delta_type(type_.key_type), delta_type(type_.item_type))
     if _types.is_large_list(type_):
         return pa.large_list(delta_field(type_.value_field))
-    if _types.is_list(type_):
+    if _types.is_list(type_) or _types.is_fixed_size_list(type_):
         return pa.list_(delta_field(type_.value_field))
     return next((wider for narrow, wider in _WIDER if type_ == narrow), type_)
 

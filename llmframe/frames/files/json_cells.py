@@ -8,15 +8,18 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable
+from itertools import accumulate, pairwise
 from typing import Any, Final, cast
 
 import pyarrow as pa
+import pyarrow.compute as _untyped_compute
 
 from llmframe.core.cells import cell_text
 from llmframe.frames.files.jsonl_shape import ABSENT, AS_JSON, MARK
 
 Convert = Callable[[Any], object]
 
+_compute: Any = _untyped_compute
 _types: Any = pa.types
 
 
@@ -24,11 +27,32 @@ def json_cells(column: Any, field: Any) -> list[object]:
     """The cells of a column as values that `json.dumps` takes.
 
     Dates, times, durations and Decimals are the text that prompts have; NaN and the infinities are null, for JSON has
-    none of them. What was read as JSON text from JSON lines is the value it says.
+    none of them. What was read as JSON text from JSON lines is the value it says. Numbers of 32 bits, also in lists of
+    one level as vectors are, have the fewest digits that say them.
     """
+    if _types.is_float32(field.type):
+        column = _shortest(column)
+    elif any(test(field.type) for test in _LISTS) and _types.is_float32(field.type.value_type):
+        return _vectors(column)
     convert = _converter(field)
     cells = column.to_pylist()
     return cells if convert is None else [None if cell is None else convert(cell) for cell in cells]
+
+
+def _vectors(column: Any) -> list[object]:
+    """Lists of 32-bit floats by way of all their numbers at once."""
+    present = column.drop_null()
+    numbers = [
+        value if value is None else _finite(value) for value in _shortest(_compute.list_flatten(present)).to_pylist()
+    ]
+    ends = accumulate(_compute.list_value_length(present).to_pylist(), initial=0)
+    lists = (numbers[start:end] for start, end in pairwise(ends))
+    return [next(lists) if there else None for there in column.is_valid().to_pylist()]
+
+
+def _shortest(numbers: Any) -> Any:
+    """32-bit floats as the doubles of their shortest text."""
+    return numbers.cast(pa.string()).cast(pa.float64())
 
 
 def is_absent(field: Any) -> bool:

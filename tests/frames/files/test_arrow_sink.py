@@ -7,6 +7,7 @@ import io
 import pyarrow as pa
 import pyarrow.ipc
 import pyarrow.parquet as pq
+import pytest
 
 from llmframe.frames.files import arrow_sink
 from llmframe.frames.files.arrow_sink import IpcSink, ParquetSink
@@ -45,6 +46,21 @@ def test_metadata_of_schema_and_fields_is_kept_and_pages_are_zstd():
     assert file.schema_arrow.metadata[b"pandas"] == b"index"
     assert file.schema_arrow.field("a").metadata[b"unit"] == b"m"
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+@pytest.mark.parametrize("reads", [True, False])
+def test_vectors_and_null_ones_can_be_read_with_the_pyarrow_that_wrote_them(monkeypatch, reads):
+    if reads and not arrow_sink.READS_NULL_VECTORS:
+        pytest.skip("pyarrow reads null vectors from 26 on")
+    monkeypatch.setattr(arrow_sink, "READS_NULL_VECTORS", reads)
+    pair = pa.list_(pa.float32(), 2)
+    table = pa.table(
+        {"v": pa.array([[1.0, 2.0], None], pair), "s": pa.array([{"v": None}, None], pa.struct([("v", pair)]))}
+    )
+    file = parquet([table, table], table.schema.with_metadata({"k": "v"}))
+    assert file.read().to_pylist() == [*table.to_pylist(), *table.to_pylist()]
+    assert file.schema_arrow.field("v").type == (pair if reads else pa.list_(pa.float32()))
+    assert file.schema_arrow.metadata[b"k"] == b"v"
 
 
 def test_a_file_without_rows_has_its_columns():

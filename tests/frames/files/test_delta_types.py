@@ -20,6 +20,8 @@ from llmframe.frames.files.delta_types import delta_field, delta_schema, delta_t
         (pa.timestamp("s", "Europe/Berlin"), pa.timestamp("us", "UTC")),
         (pa.dictionary(pa.int8(), pa.string()), pa.string()),
         (pa.list_(pa.uint8()), pa.list_(pa.int16())),
+        (pa.list_(pa.float32(), 3), pa.list_(pa.float32())),
+        (pa.list_(pa.uint8(), 3), pa.list_(pa.int16())),
         (pa.large_list(pa.float16()), pa.large_list(pa.float32())),
         (pa.struct([("a", pa.uint8())]), pa.struct([("a", pa.int16())])),
         (pa.map_(pa.string(), pa.uint8()), pa.map_(pa.string(), pa.int16())),

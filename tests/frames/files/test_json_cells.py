@@ -6,6 +6,7 @@ from datetime import date
 from decimal import Decimal
 
 import pyarrow as pa
+import pytest
 
 from llmframe.frames.files.json_cells import binary_columns, is_absent, json_cells
 from llmframe.frames.files.jsonl_shape import ABSENT, AS_JSON, MARK
@@ -25,6 +26,16 @@ def test_what_json_has_stands_as_it_is():
 def test_numbers_that_json_lacks_are_null():
     assert cells([1.5, float("nan"), float("inf")], pa.float64()) == [1.5, None, None]
     assert cells([[float("nan")]], pa.list_(pa.float64())) == [[None]]
+
+
+@pytest.mark.parametrize("type_", [pa.list_(pa.float32(), 2), pa.list_(pa.float32()), pa.large_list(pa.float32())])
+def test_vectors_have_the_fewest_digits_that_say_them(type_):
+    values = [[0.1, 3e38], None, [float("nan"), None], [-0.5, 16777216.0]]
+    column = pa.chunked_array([pa.array([[9.0, 9.0], *values], type_).slice(1), pa.array(values[:1], type_)])
+    json = [[0.1, 3e38], None, [None, None], [-0.5, 16777216.0], [0.1, 3e38]]
+    assert json_cells(column, pa.field("x", type_)) == json
+    assert json_cells(column.slice(1, 0), pa.field("x", type_)) == []
+    assert cells([0.1, None, float("inf")], pa.float32()) == [0.1, None, None]
 
 
 def test_dates_and_decimals_are_their_text_wherever_they_stand():
