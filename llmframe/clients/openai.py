@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import importlib
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, ClassVar, cast
 
 from llmframe.clients import chat, rate_headers
 from llmframe.clients.base import Dialect, Message, RequestError
@@ -14,7 +14,7 @@ from llmframe.clients.faults import failure_inside, from_exception, from_respons
 from llmframe.clients.keys import PLACEHOLDER, key_digest
 from llmframe.clients.params import Params
 from llmframe.clients.streaming import Streamed, receive
-from llmframe.clients.transport import HttpAnswer, Prepared, SdkTransport, Transport, is_copyable, open_transport
+from llmframe.clients.transport import PATH, HttpAnswer, Prepared, SdkTransport, Transport, is_copyable, open_transport
 from llmframe.core.reply import Reply
 
 if TYPE_CHECKING:
@@ -91,7 +91,11 @@ class OpenAIClient:
     ----------
     foreign_loop
         Whether the connections are the user's own, bound to the loop they were first used in.
+    origin, schema, params
+        As given.
     """
+
+    path: ClassVar[str] = PATH
 
     def __init__(  # noqa: PLR0913 - one argument a fact of the endpoint
         self,
@@ -110,9 +114,9 @@ class OpenAIClient:
         self.dialects = dialects
         self.foreign_loop = origin.given is not None and not is_copyable(origin.given)
         self.streams = params.streaming is not None
-        self._origin = origin
-        self._schema = schema
-        self._params = params
+        self.origin = origin
+        self.schema = schema
+        self.params = params
         self._secrets: tuple[str, ...] = (*params.headers.values(),)
         if origin.key != PLACEHOLDER:
             self._secrets = (origin.key, *self._secrets)
@@ -123,12 +127,12 @@ class OpenAIClient:
         """Open connections in the running loop; SDKs are imported in a thread, they take a second or more."""
         if self._transport is not None:
             return
-        await asyncio.to_thread(_load_sdks)
+        await asyncio.to_thread(self._load)
         sdk = await self._sdk()
         if self.foreign_loop:
-            self._transport = SdkTransport(sdk.with_options(max_retries=0, timeout=None), self._params, owned=False)
+            self._transport = SdkTransport(sdk.with_options(max_retries=0, timeout=None), self.params, owned=False)
         else:
-            self._transport = await open_transport(sdk, self._params, model=self.model)
+            self._transport = await open_transport(sdk, self.params, model=self.model, path=self.path)
 
     async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
         """One HTTP attempt without a retry.
@@ -140,8 +144,8 @@ class OpenAIClient:
         """
         if self._transport is None:
             raise RequestError("internal", "the client wasn't started")
-        shape, prepared = self._prepare(dialect)
-        streaming = self._params.streaming
+        shape, prepared = self.prepare(dialect)
+        streaming = self.params.streaming
         try:
             if streaming is None:
                 answer = await self._transport.post(prepared, shape.instructed(messages))
@@ -153,6 +157,17 @@ class OpenAIClient:
             raise answer  # outside the except block: the cause holds headers, so no chain may lead to it
         return self._read(answer) if isinstance(answer, HttpAnswer) else self._reply(answer)
 
+    def prepare(self, dialect: Dialect) -> tuple[chat.Shape, Prepared]:
+        """What a dialect adds to the messages, and the part of the body that is the same for every row."""
+        if dialect not in self._prepared:
+            shape = chat.shape_of(self.schema, dialect.mode)
+            body = {"model": self.model, **self.params.under(dialect.max_tokens_name), **shape.body}
+            if self.params.streaming is not None:
+                options = {"include_usage": True} if dialect.asks_usage else self.params.streaming.options
+                body |= {"stream": True} if options is None else {"stream": True, "stream_options": options}
+            self._prepared[dialect] = (shape, Prepared.of(body))
+        return self._prepared[dialect]
+
     def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:
         """The messages that show the model its invalid reply and what was wrong with it, in instructor's words."""
         return chat.reask_messages(messages, reply, problem, dialect)
@@ -163,15 +178,10 @@ class OpenAIClient:
         if transport is not None:
             await transport.close()
 
-    def _prepare(self, dialect: Dialect) -> tuple[chat.Shape, Prepared]:
-        if dialect not in self._prepared:
-            shape = chat.shape_of(self._schema, dialect.mode)
-            body = {"model": self.model, **self._params.under(dialect.max_tokens_name), **shape.body}
-            if self._params.streaming is not None:
-                options = {"include_usage": True} if dialect.asks_usage else self._params.streaming.options
-                body |= {"stream": True} if options is None else {"stream": True, "stream_options": options}
-            self._prepared[dialect] = (shape, Prepared.of(body))
-        return self._prepared[dialect]
+    def _load(self) -> None:
+        """Import what requests need; it takes a second or more."""
+        for module in ("openai", "aiohttp", "instructor.processing.response"):
+            importlib.import_module(module)
 
     def _fault(self, error: Exception) -> RequestError:
         if isinstance(error, RequestError):
@@ -179,6 +189,9 @@ class OpenAIClient:
         return from_exception(error, secrets=self._secrets, where=self.identity)
 
     def _read(self, answer: HttpAnswer) -> Reply:
+        return self._reply(self._parsed(answer))
+
+    def _parsed(self, answer: HttpAnswer) -> Streamed:
         if _REDIRECT_STATUS <= answer.status < _ERROR_STATUS:
             # Where to isn't shown: a sign-in address holds tokens.
             moved = "the address sends requests elsewhere; give the one where the server stands as `base_url`"
@@ -194,31 +207,33 @@ class OpenAIClient:
             raise RequestError(
                 "server", f"status {answer.status} with a body that isn't a JSON object ({kind})", status=answer.status
             )
-        return self._reply(Streamed(answer.status, answer.headers, cast("dict[str, Any]", data)))
+        return Streamed(answer.status, answer.headers, cast("dict[str, Any]", data))
 
-    def _reply(self, answer: Streamed) -> Reply:
+    def _refuse_failure(self, answer: Streamed) -> None:
         failed = failure_inside(answer.body)
         if failed is not None:
             raise from_response(status_inside(failed) or answer.status, failed, answer.headers, secrets=self._secrets)
+
+    def _reply(self, answer: Streamed) -> Reply:
+        self._refuse_failure(answer)
         return chat.read_chat(answer.body, limits=rate_headers.read(answer.headers))
 
     async def _sdk(self) -> Any:
-        import openai  # noqa: PLC0415 - a second of import
-
-        origin = self._origin
-        if origin.given is not None:
-            return origin.given
-        if origin.azure_version is not None:
-            return openai.AsyncAzureOpenAI(
-                azure_endpoint=origin.base_url, api_key=origin.api_key, api_version=origin.azure_version, max_retries=0
-            )
-        base_url, api_key = origin.base_url, origin.api_key
-        if origin.embedded is not None:
-            base_url, api_key = await asyncio.to_thread(origin.embedded.start)
-            self._secrets = (api_key, *self._secrets)
-        return openai.AsyncOpenAI(base_url=base_url, api_key=api_key, max_retries=0, timeout=None)
+        if self.origin.embedded is None:
+            return sdk_of(self.origin)
+        base_url, api_key = await asyncio.to_thread(self.origin.embedded.start)
+        self._secrets = (api_key, *self._secrets)
+        return sdk_of(Origin(base_url=base_url, api_key=api_key))
 
 
-def _load_sdks() -> None:
-    for module in ("openai", "aiohttp", "instructor.processing.response"):
-        importlib.import_module(module)
+def sdk_of(origin: Origin) -> Any:
+    """The user's own SDK client, or one for an address and a key; its import takes a second."""
+    import openai  # noqa: PLC0415 - a second of import
+
+    if origin.given is not None:
+        return origin.given
+    if origin.azure_version is not None:
+        return openai.AsyncAzureOpenAI(
+            azure_endpoint=origin.base_url, api_key=origin.api_key, api_version=origin.azure_version, max_retries=0
+        )
+    return openai.AsyncOpenAI(base_url=origin.base_url, api_key=origin.api_key, max_retries=0, timeout=None)

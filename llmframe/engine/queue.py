@@ -62,6 +62,11 @@ class WorkQueue(Generic[J]):
         if self._delayed[0] is entry:
             self._set_alarm()
 
+    def more(self, job: J) -> None:
+        """Add a job that came of one that is taken; it's due at once."""
+        self._running += 1
+        self.again(job, delay=0.0)
+
     def done(self) -> None:
         """A taken job has left its worker."""
         self._running -= 1

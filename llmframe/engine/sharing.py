@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import weakref
-from collections.abc import Callable, Coroutine, Hashable
+from collections.abc import Callable, Coroutine, Hashable, Sequence
 from typing import Any
 
 from llmframe.core.reply import Reply
@@ -19,12 +19,17 @@ class Flight:
 
     It is cancelled when its last waiter leaves; its cost is booked to the first waiter that is still there when
     it ends, which is the one that sent it unless that one left.
+
+    Attributes
+    ----------
+    keys
+        What it asks, in the order in which it's asked: of chat one fingerprint.
     """
 
-    __slots__ = ("task", "waiters")
+    __slots__ = ("keys", "task", "waiters")
 
-    def __init__(self, task: asyncio.Task[Reply]) -> None:
-        self.task = task
+    def __init__(self, task: asyncio.Task[Reply], keys: Sequence[bytes] = ()) -> None:
+        self.task, self.keys = task, keys
         self.waiters: list[object] = []
 
     async def wait(self, waiter: object) -> Reply:
@@ -77,16 +82,18 @@ class Shared:
         flight = self._flights.get(key)
         return flight if flight is not None and flight.waiters and not flight.task.done() else None
 
-    def launch(self, key: bytes, attempt: Coroutine[Any, Any, Reply]) -> Flight:
-        """Start an attempt that others may join."""
+    def launch(self, key: bytes, attempt: Coroutine[Any, Any, Reply], *, also: Sequence[bytes] = ()) -> Flight:
+        """Start an attempt that others may join, by its key or those that it asks `also`."""
         task = asyncio.get_running_loop().create_task(attempt)
-        flight = self._flights[key] = Flight(task)
-        task.add_done_callback(lambda _: self._land(key, flight))
+        flight = Flight(task, (key, *also))
+        self._flights.update(dict.fromkeys(flight.keys, flight))
+        task.add_done_callback(lambda _: self._land(flight))
         return flight
 
-    def _land(self, key: bytes, flight: Flight) -> None:
-        if self._flights.get(key) is flight:
-            del self._flights[key]
+    def _land(self, flight: Flight) -> None:
+        for key in flight.keys:
+            if self._flights.get(key) is flight:
+                del self._flights[key]
         if not flight.task.cancelled():
             flight.task.exception()  # looked at here, so that an attempt that nobody waits for stays quiet
 
