@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from llmframe.testing.batch_faults import Results
+from llmframe.testing.batch_lines import digest
+from llmframe.testing.batches import BatchService
 from llmframe.testing.clock import FakeTimeLoop, run_in_fake_time
 from llmframe.testing.desk import Answer
 from llmframe.testing.instances import instance
@@ -33,6 +36,7 @@ from llmframe.testing.steps import (
 __all__ = [
     "Answer",
     "BadBody",
+    "BatchService",
     "Cut",
     "Delay",
     "Drip",
@@ -47,6 +51,7 @@ __all__ = [
     "Provider",
     "Refusal",
     "Reset",
+    "Results",
     "Stall",
     "Status",
     "Step",
@@ -55,6 +60,7 @@ __all__ = [
     "ToolCalls",
     "Truncated",
     "Without",
+    "digest",
     "instance",
     "run_in_fake_time",
 ]

@@ -31,16 +31,18 @@ class Response:
     completion_tokens: int = 0
 
 
-def error(
+def error(  # noqa: PLR0913 - one argument a field of the error
     status: int,
     message: str,
     *,
     code: str | None = None,
     param: str | None = None,
+    kind: str | None = None,
     headers: dict[str, str] | None = None,
 ) -> Response:
-    """An error in OpenAI's form."""
-    kind = "server_error" if status >= 500 else "requests" if status == 429 else "invalid_request_error"  # noqa: PLR2004 - HTTP
+    """An error in OpenAI's form; without a `kind` its `type` follows from the status."""
+    usual = "server_error" if status >= 500 else "requests" if status == 429 else "invalid_request_error"  # noqa: PLR2004 - HTTP
+    kind = usual if kind is None else kind
     body = {"error": {"message": message, "type": kind, "param": param, "code": code}}
     return Response(status=status, body=json.dumps(body).encode(), headers=headers or {})
 
@@ -53,12 +55,22 @@ def respond(call: Call, step: steps.Step | None) -> Response:
     ValueError
         If the call's schema has no finite instance.
     """
+    if isinstance(step, steps.Delay):
+        inner = respond(call, step.then)
+        return replace(inner, delay=inner.delay + step.seconds)
+    unasked = None if step is None else fault(step)
+    if unasked is not None:
+        return unasked
+    if call.stream:
+        return _stream(call, step)
+    usual = isinstance(step, steps.Drip | steps.Stall | steps.StreamError | steps.Cut | steps.BadBody)
+    answer = _completion(call, None if usual else step)
+    return broken(answer, step) if usual else answer
+
+
+def fault(step: steps.Step) -> Response | None:
+    """The answer of a step that is the same whatever was asked; `None` for any other step."""
     match step:
-        case None:
-            return _stream(call, None) if call.stream else _completion(call, None)
-        case steps.Delay():
-            inner = respond(call, step.then)
-            return replace(inner, delay=inner.delay + step.seconds)
         case steps.Status():
             headers = dict(step.headers)
             if step.retry_after is not None:
@@ -73,25 +85,24 @@ def respond(call: Call, step: steps.Step | None) -> Response:
         case steps.Reset():
             return Response(ending="reset")
         case _:
-            return _stream(call, step) if call.stream else _whole(call, step)
+            return None
 
 
-def _whole(call: Call, step: steps.Step) -> Response:
-    """The answer in one piece, or as much of it as the step leaves."""
+def broken(answer: Response, step: steps.Step) -> Response:
+    """As much of an answer in one piece as the step leaves; all of it under a step that isn't about that."""
     match step:
         case steps.Drip():
             return Response(ending="drip", interval=step.interval)
         case steps.Stall():
-            return replace(_completion(call, None), ending="stall", interval=step.ping)
+            return replace(answer, ending="stall", interval=step.ping)
         case steps.StreamError():
             return Response(body=json.dumps(streams.error_of(step)).encode())
         case steps.Cut(clean=False):
-            return replace(_completion(call, None), ending="cut")
+            return replace(answer, ending="cut")
         case steps.BadBody() | steps.Cut():
-            body = _completion(call, None).body
-            return Response(body=body[: len(body) // 2])
+            return Response(body=answer.body[: len(answer.body) // 2])
         case _:
-            return _completion(call, step)
+            return answer
 
 
 def _stream(call: Call, step: steps.Step | None) -> Response:

@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, cast
 
 from llmframe.testing.shapes import as_object, as_objects, is_object, is_objects
 
@@ -81,6 +81,16 @@ def content_text(content: object) -> str:
     if isinstance(content, str):
         return content
     return "\n".join(str(part.get("text") or "") for part in content) if is_objects(content) else ""
+
+
+def input_texts(given: object) -> list[str]:
+    """The texts to embed, one for a list of token numbers; none when it's neither."""
+    if isinstance(given, str):
+        return [given]
+    items = cast("list[object]", given) if isinstance(given, list) else []
+    if items and all(isinstance(item, int) for item in items):
+        return [json.dumps(items)]
+    return [item if isinstance(item, str) else json.dumps(item) for item in items]
 
 
 def _asked_shape(

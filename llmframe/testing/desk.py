@@ -10,8 +10,10 @@ from typing import Any
 
 from llmframe.testing import steps
 from llmframe.testing.answers import Response, error, respond
+from llmframe.testing.batch_desk import BatchDesk, LineAnswer, Route, Served
 from llmframe.testing.calls import Call, read_call
 from llmframe.testing.delivery import Delivery
+from llmframe.testing.embeddings import EmbeddingCall, embed, read_embedding
 from llmframe.testing.faults import Faults
 from llmframe.testing.gate import Gate
 from llmframe.testing.http import Connection, Exchange, response
@@ -42,6 +44,8 @@ class Desk:
         piece_latency: float,
         faults: Faults,
         answer: Answer | None,
+        dimensions: int,
+        batches: Callable[[LineAnswer], BatchDesk],
     ) -> None:
         self.script = Script()
         self.gate = Gate()
@@ -52,6 +56,8 @@ class Desk:
         self._latency = latency_of(latency)
         self._faults = faults
         self._answer = answer
+        self._dimensions = dimensions
+        self.batches = batches(self.line)
         self._outage: steps.Step | None = None
         self._delivery = Delivery(piece_latency=piece_latency, answered=self._answered)
         self._numbers = itertools.count(1)
@@ -65,14 +71,17 @@ class Desk:
         self.connections.discard(connection)
         if pending is not None:
             pending.done = True
-            self._limits.leave(pending)
-            self._tally.left(by_client=not connection.dropped)
+            if pending.model_call:
+                self._limits.leave(pending)
+                self._tally.left(by_client=not connection.dropped)
 
     def handle(self, exchange: Exchange) -> None:
         """A request arrived."""
         method, path = exchange.head.method, exchange.head.path
-        if method == "POST" and path.endswith("/chat/completions"):
+        if method == "POST" and path.endswith(("/chat/completions", "/embeddings")):
             self._model_call(exchange)
+        elif (route := self.batches.route(exchange.head)) is not None:
+            self._batch_call(exchange, route)
         elif self._outage is not None:
             exchange.reset()
         elif method == "GET" and path.endswith("/models"):
@@ -84,7 +93,39 @@ class Desk:
         else:
             exchange.send(response(404, error(404, f"no route for {method} {path}").body))
 
+    def line(self, endpoint: str, body: dict[str, Any]) -> Response:
+        """What the line of a batch gets: as the same request would live, without key, limits and latency."""
+        try:
+            call = self._read(endpoint, body, next(self._numbers))
+            if isinstance(call, Response):
+                return call
+            if body.get("stream"):
+                return error(400, "Streaming is not supported in a batch.", param="stream")
+            return self._policy.refusal(body) or _respond(call, self._step(call))
+        except Exception as exc:  # noqa: BLE001 - as for a live request: a fault in the test's own function
+            return error(400, f"the simulated provider can't answer: {exc!r}", code="testing")
+
+    def _batch_call(self, exchange: Exchange, route: Route) -> None:
+        loop = asyncio.get_running_loop()
+        refused = self._policy.unauthorized(exchange.head.headers)
+        if self._outage is not None:
+            served = self.batches.refuse(route, self._outage)
+        elif refused is not None:
+            served = Served(refused, route.id)
+        else:
+            served = self.batches.serve(route, exchange, now=loop.time())
+
+        def answered(*_: object) -> None:  # just before the answer is written; it has been in the loop's next round
+            loop.call_soon(self.batches.replied, route, served)
+
+        delivery = Delivery(piece_latency=0.0, answered=answered)
+        if served.answer.delay > 0:
+            loop.call_later(served.answer.delay, self.gate.passes, lambda: delivery.deliver(exchange, served.answer))
+        else:
+            self.gate.passes(lambda: delivery.deliver(exchange, served.answer))
+
     def _model_call(self, exchange: Exchange) -> None:
+        exchange.model_call = True
         try:
             request: Any = json.loads(exchange.body)
         except ValueError:
@@ -112,21 +153,28 @@ class Desk:
         refused = None if self._outage is not None else self._policy.unauthorized(exchange.head.headers)
         if refused is not None:
             return refused
-        call = read_call(request, number=number, ignores=self._policy.ignores)
+        call = self._read(exchange.head.path, request, number)
+        if isinstance(call, Response):
+            return call
         if self._outage is not None:
-            return respond(call, self._counted(self._outage))
+            return _respond(call, self._counted(self._outage))
         charge = call.charge
         limited, headers = self._limits.admit(exchange, tokens=charge, now=self._tally.arrivals[-1])
         if limited is not None:
             self._tally.limited()
             return limited
         self._tally.charged(charge)
-        answer = self._policy.refusal(request) or respond(call, self._step(call))
+        answer = self._policy.refusal(request) or _respond(call, self._step(call))
         if headers:
             answer.headers.update(headers)
         return answer
 
-    def _step(self, call: Call) -> steps.Step | None:
+    def _read(self, path: str, request: dict[str, Any], number: int) -> Call | EmbeddingCall | Response:
+        if path.endswith("/embeddings"):
+            return read_embedding(request, dimensions=self._dimensions)
+        return read_call(request, number=number, ignores=self._policy.ignores)
+
+    def _step(self, call: Call | EmbeddingCall) -> steps.Step | None:
         step = self.script.take(call.prompt) or self._faults.draw(call.seed)
         if step is not None:
             return self._counted(step)
@@ -171,3 +219,7 @@ class Desk:
         self._tally.zero()
         self._limits.fill()
         self._faults.forget()
+
+
+def _respond(call: Call | EmbeddingCall, step: steps.Step | None) -> Response:
+    return respond(call, step) if isinstance(call, Call) else embed(call, step)

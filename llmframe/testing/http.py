@@ -21,6 +21,7 @@ class Head:
     method: str
     path: str
     headers: dict[str, str]
+    query: str = ""
 
 
 class Service(Protocol):
@@ -69,9 +70,12 @@ def phrase(status: int) -> str:
 
 
 class Exchange:
-    """One request and the way to answer it; `admitted` when it takes a place of a bounded server."""
+    """One request and the way to answer it.
 
-    __slots__ = ("_connection", "admitted", "body", "done", "head")
+    `admitted` when it takes a place of a bounded server, `model_call` when it's one that the counters know.
+    """
+
+    __slots__ = ("_connection", "admitted", "body", "done", "head", "model_call")
 
     def __init__(self, connection: Connection, head: Head, body: bytes) -> None:
         self._connection = connection
@@ -79,6 +83,7 @@ class Exchange:
         self.body = body
         self.done = False
         self.admitted = False
+        self.model_call = False
 
     def send(self, data: bytes) -> None:
         """Write a whole answer and go on to the next request of this connection."""
@@ -108,6 +113,7 @@ class Connection(asyncio.Protocol):
     def __init__(self, service: Service) -> None:
         self._service = service
         self._buffer = bytearray()
+        self._chunks = bytearray()
         self._head: Head | None = None
         self._pending: Exchange | None = None
         self.transport: asyncio.Transport
@@ -190,23 +196,27 @@ class Connection(asyncio.Protocol):
     def _take(self, size: int) -> bytes | None:
         if len(self._buffer) < size:
             return None
-        data = bytes(self._buffer[:size])
+        with memoryview(self._buffer) as view:
+            data = bytes(view[:size])
         del self._buffer[:size]
         return data
 
     def _take_chunks(self) -> bytes | None:
-        body, at = bytearray(), 0
-        while (line_end := self._buffer.find(b"\r\n", at)) >= 0:
+        """The chunks so far are kept apart: a large upload comes in many pieces, each looked at once."""
+        at, body = 0, None
+        while body is None and (line_end := self._buffer.find(b"\r\n", at)) >= 0:
             size = int(bytes(self._buffer[at:line_end]).partition(b";")[0], 16)
             start = line_end + 2
-            at = start + size + 2
-            if len(self._buffer) < at:
-                return None
+            end = start + size + 2
+            if len(self._buffer) < end:
+                break
+            self._chunks += self._buffer[start : start + size]
+            at = end
             if size == 0:
-                del self._buffer[:at]
-                return bytes(body)
-            body += self._buffer[start : start + size]
-        return None
+                body = bytes(self._chunks)
+                self._chunks.clear()
+        del self._buffer[:at]
+        return body
 
 
 def _parse_head(text: str) -> Head:
@@ -216,4 +226,5 @@ def _parse_head(text: str) -> Head:
     for line in lines:
         name, _, value = line.partition(":")
         headers[name.strip().lower()] = value.strip()
-    return Head(method, path.partition("?")[0], headers)
+    path, _, query = path.partition("?")
+    return Head(method, path, headers, query)

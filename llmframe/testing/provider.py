@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import functools
 import threading
 import uuid
 from collections.abc import AsyncGenerator, Callable, Collection, Mapping
@@ -11,8 +12,12 @@ from typing import NoReturn, Self
 
 from llmframe.errors import UsageError
 from llmframe.testing import steps
+from llmframe.testing.batch_book import Book
+from llmframe.testing.batch_desk import BatchDesk
+from llmframe.testing.batches import BatchService
 from llmframe.testing.desk import Answer, Desk
 from llmframe.testing.faults import Faults
+from llmframe.testing.files import Files
 from llmframe.testing.http import Connection
 from llmframe.testing.latency import Latency
 from llmframe.testing.limits import Limits, Told
@@ -34,8 +39,9 @@ class Provider(Record):
     It answers chat completions, streamed ones too, with an instance of the JSON schema in the request
     (`response_format`, the forced tool, or a schema quoted in the messages), derived from a hash of the messages:
     equal prompts get equal answers. Text fields named `echo` or `id` carry the first `row-<digits>` of the last user
-    message back, so that a test sees which answer belongs to which row. It runs in a daemon thread and starts when
-    `base_url` is first read, or in the running loop inside `serving`.
+    message back, so that a test sees which answer belongs to which row. It embeds texts as vectors of unit length that
+    depend on the text alone, and takes both kinds of request in batches, too. It runs in a daemon thread and starts
+    when `base_url` is first read, or in the running loop inside `serving`.
 
     Parameters
     ----------
@@ -76,11 +82,15 @@ class Provider(Record):
         Whether any key but `api_key` gets a 401 `invalid_api_key`.
     record
         Whether prompts, bodies and headers are kept; counters and times go on without.
+    dimensions
+        Numbers of a vector, for requests that name no `dimensions`.
 
     Attributes
     ----------
     api_key
         The key that is accepted under `check_key`.
+    batches
+        Files and the Batch API: how batches go on, their faults and counters. Their calls are no model calls.
 
     Notes
     -----
@@ -117,6 +127,7 @@ class Provider(Record):
         seed: int = 0,
         check_key: bool = False,
         record: bool = True,
+        dimensions: int = 8,
     ) -> None:
         tally = Tally(keep=record)
         super().__init__(tally)
@@ -135,6 +146,8 @@ class Provider(Record):
             max_concurrency=max_concurrency,
             told=limit_headers,
         )
+        self._book = Book(Files())
+        self.batches = BatchService(self._book, in_loop=self._in_loop)
         self._desk = Desk(
             tally,
             policy,
@@ -143,6 +156,8 @@ class Provider(Record):
             piece_latency=piece_latency,
             faults=Faults(faults or {}, seed=seed),
             answer=answer,
+            dimensions=dimensions,
+            batches=functools.partial(BatchDesk, self.batches, self._book),
         )
         self._starting = threading.Lock()
         self._server: Server | None = None
@@ -291,10 +306,13 @@ class Provider(Record):
         Parameters
         ----------
         script
-            Whether steps told by `script`, `when` and `always` go too.
+            Whether steps told by `script`, `when` and `always` go too, and what was told of batches to come by
+            methods of `batches`. Files and batches stay.
         """
         if script:
             self._desk.script = Script()
+            self._book.forget()
+        self._book.zero()
         self._in_loop(self._desk.renew)
 
     def _in_loop(self, work: Callable[[], None]) -> None:

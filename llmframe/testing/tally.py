@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llmframe.testing.answers import Response
-from llmframe.testing.calls import content_text
+from llmframe.testing.calls import content_text, input_texts
 from llmframe.testing.shapes import as_objects
 from llmframe.testing.steps import Step
 
@@ -94,8 +94,8 @@ class Tally:
 
 
 def prompt_of(body: dict[str, Any]) -> str:
-    """The text of the last user message of a request body, or an empty string."""
+    """The text of the last user message of a request body, its texts to embed a line each, or an empty string."""
     for message in reversed(as_objects(body.get("messages"))):
         if message.get("role") == "user":
             return content_text(message.get("content"))
-    return ""
+    return "\n".join(input_texts(body.get("input")))

@@ -9,7 +9,7 @@ def test_routes_beside_the_chat_are_few(make_provider, http_kit):
     assert listed["object"] == "list"
     assert {model["object"] for model in listed["data"]} == {"model"}
     assert http_kit.call(provider, "GET", "/models/some/name").body["id"] == "some/name"
-    assert http_kit.call(provider, "POST", "/embeddings", "{}").status == 404
+    assert http_kit.call(provider, "POST", "/moderations", "{}").status == 404
     assert provider.requests == 0
 
 
