@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Final, cast
+from typing import Any, Final, cast
 
 from llmframe.api.arguments import Arguments
+from llmframe.api.batch_service import WINDOW_SECONDS, batch_service, line_bytes
 from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of
 from llmframe.api.prepared import Prepared, asking, prepare
@@ -63,7 +64,9 @@ class _Count:
         self._seen = Distinct()
         self._changes: Counter[str] = Counter()
         self._rows = self._nulls = self._failed = self._not_asked = 0
-        self._to_send = self._cached = self._characters = 0
+        self._to_send = self._cached = self._characters = self._bytes = 0
+        wire, params = canonical_json(self._schema.wire), canonical_json(whole.asking.arguments.sending.params)
+        self._schema_characters, self._shared_bytes = len(wire), len(wire) + len(params)
         self._prompts: list[list[dict[str, object]]] = []
         self._problems: dict[str, str] = {}
 
@@ -96,6 +99,7 @@ class _Count:
             else:
                 self._changes["reply"] += 1
             self._characters += sum(len(str(message.get("content", ""))) for message in planned.messages)
+            self._bytes += line_bytes(planned.messages, shared=self._shared_bytes)
         if isinstance(self._store, SharedStore) and asked:
             digests = [text_digest(planned.messages) for planned in asked]
             self._changes.update(self._store.changes(digests, self._components))
@@ -104,7 +108,8 @@ class _Count:
         """All of it."""
         whole, arguments = self._whole, self._whole.asking.arguments
         wire = cast("Mapping[str, object]", self._schema.wire)
-        outlay = _outlay(whole, self._to_send, self._characters + self._to_send * len(canonical_json(wire)))
+        characters = self._characters + self._to_send * self._schema_characters
+        outlay = _outlay(whole, self._to_send, characters, self._bytes)
         sending = arguments.sending
         budget, price = _money(whole.client, arguments)
         changes = {**self._changes, "kept": self._cached}
@@ -129,6 +134,8 @@ class _Count:
             schema=wire,
             problems=tuple(self._problems.values()),
             budget=budget,
+            mode=arguments.mode,
+            **_in_batches(whole.client, outlay, price),
         )
 
 
@@ -141,6 +148,7 @@ def _without_rows(arguments: Arguments) -> PlanReport:
     ask = asking(arguments)
     client = ask.client(sends=False)
     budget, price = _money(client, arguments)
+    nothing = Outlay(requests=0, characters=0, answer_tokens=1)
     return PlanReport(
         model=client.model,
         rows=0,
@@ -152,10 +160,12 @@ def _without_rows(arguments: Arguments) -> PlanReport:
         input_tokens=0,
         output_tokens=0,
         characters_per_token=CHARACTERS_PER_TOKEN,
-        usd=Outlay(requests=0, characters=0, answer_tokens=1).usd(price),
+        usd=nothing.usd(price),
         prompts=(),
         schema=cast("Mapping[str, object]", ask.schema.wire),
         budget=budget,
+        mode=arguments.mode,
+        **_in_batches(client, nothing, price),
     )
 
 
@@ -166,7 +176,21 @@ def _money(client: Client, arguments: Arguments) -> tuple[Mapping[str, float], P
     return {} if budget is None else {**budget.limits, **budget.left}, price
 
 
-def _outlay(prepared: Prepared, requests: int, characters: int) -> Outlay:
+def _in_batches(client: Client, outlay: Outlay, price: Price) -> dict[str, Any]:
+    """What the same is in batches, by the report's names."""
+    service = batch_service(client)
+    if service is None:
+        return {"batch_api": False}
+    return {
+        "batch_api": True if service.known else None,
+        "usd_batch": outlay.usd(price, batch=True),
+        "usd_batch_range": outlay.usd_range(price, batch=True),
+        "batches": service.batches(outlay),
+        "batch_seconds": WINDOW_SECONDS,
+    }
+
+
+def _outlay(prepared: Prepared, requests: int, characters: int, size: int) -> Outlay:
     """What so many requests take: an answer is as long as the examples' on average, else has a few tokens a field."""
     said, schema = prepared.asking.arguments, prepared.asking.schema
     shown = examples_of(said.examples, schema, template=said.prompt_template, series=prepared.frame.single)
@@ -174,4 +198,6 @@ def _outlay(prepared: Prepared, requests: int, characters: int) -> Outlay:
     if shown:
         each = max(1, round(sum(len(text) for _, text in shown) / len(shown) / CHARACTERS_PER_TOKEN))
     most = most_tokens(said.sending.params)
-    return Outlay(requests=requests, characters=characters, answer_tokens=each, shown=bool(shown), most=most)
+    return Outlay(
+        requests=requests, characters=characters, answer_tokens=each, shown=bool(shown), most=most, bytes=size
+    )

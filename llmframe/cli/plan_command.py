@@ -86,7 +86,12 @@ def plan_command(  # noqa: PLR0913 - the options, written out
 def plan_values(plan: PlanReport) -> dict[str, object]:
     """Everything that the plan knows, prompts and schema included, as plain values."""
     values: dict[str, object] = {field.name: getattr(plan, field.name) for field in dataclasses.fields(plan)}
-    values |= {"prompts": list(plan.prompts), "schema": dict(plan.schema), "affordable": plan.affordable}
+    values |= {
+        "prompts": list(plan.prompts),
+        "schema": dict(plan.schema),
+        "affordable": plan.affordable,
+        "saving": plan.saving,
+    }
     return values
 
 

@@ -33,7 +33,7 @@ class PlanReport:
     seconds
         How long the given rates alone make it last live; `None` when none was said.
     batch_api
-        Whether the provider has a Batch API; `None` when nobody knows: an endpoint of one's own.
+        Whether the provider has a Batch API that is spoken here; `None` when nobody knows: an endpoint of one's own.
     usd_batch, usd_batch_range
         The same dollars in batches; `None` without a Batch API or a known price.
     batches
@@ -125,13 +125,13 @@ class PlanReport:
         if self.seconds:
             lines.append(("time", self._live_time(self.seconds)))
         if self.batch_api is False:
-            lines.append(("batch", "this provider has no Batch API"))
+            lines.append(("batch", "none for this provider: OpenAI's Batch API and Anthropic's are spoken"))
         elif self.batches:
             saving = f", {dollars(self.saving)} less" if self.saving else ""
             cost = f"about {dollars(self.usd_batch)} in " if self.usd_batch else ""
             rule = ", half the price as a rule" if self.usd_batch is None else ""
             text = f"{cost}{batch_count(self.batches)}{saving}{rule}; {self._batch_time()}"
-            lines.append(("batch", self._if_there(text)))
+            lines.append(("batch", text if self.batch_api else f"if the endpoint has a Batch API: {text}"))
         return lines
 
     def _by_batch(self) -> list[tuple[str, str]]:
@@ -141,14 +141,11 @@ class PlanReport:
         if self.seconds:
             live += f"; {self._live_time(self.seconds)}"
         return [
-            ("batches", self._if_there(f"{self.batches:,}")),
+            ("batches", f"{self.batches:,}" + ("" if self.batch_api else ", if the endpoint has a Batch API")),
             ("cost", _cost(self.usd_batch, self.usd_batch_range)),
             ("time", self._batch_time()),
             ("live", live),
         ]
-
-    def _if_there(self, text: str) -> str:
-        return f"if the endpoint has a Batch API: {text}" if self.batch_api is None else text
 
     def _batch_time(self) -> str:
         if self.batch_seconds is None:

@@ -72,6 +72,17 @@ def test_json_tells_everything_with_the_prompts_in_full():
     assert told["schema"]["properties"]["label"]["enum"] == ["yes", "no"]
 
 
+def test_batch_mode_tells_the_batches_and_their_price_and_what_asking_live_would_cost():
+    live, batch = (json.loads(llmframe("in.csv", *ASK, "--mode", mode, "--json").stdout) for mode in ("live", "batch"))
+    assert (live["mode"], batch["mode"]) == ("live", "batch")
+    assert batch["usd_batch"] == live["usd_batch"] == pytest.approx(live["usd"] / 2)
+    assert batch["saving"] == pytest.approx(live["usd"] / 2)
+    assert (batch["batches"], batch["batch_seconds"], batch["batch_api"]) == (1, 86_400.0, True)
+    lines = llmframe("in.csv", *ASK, "--mode", "batch").stdout.splitlines()
+    assert "  batches   1" in lines
+    assert "  time      usually within 24 h, then the provider gives up" in lines
+
+
 def test_a_job_file_for_map_is_planned_as_it_stands():
     Path("job.toml").write_text(
         'input = "in.csv"\noutput = "out.csv"\nexists = "replace"\nprompt = "{review}"\nmodel = "openai/gpt-4o-mini"\n'

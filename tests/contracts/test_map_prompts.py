@@ -219,5 +219,8 @@ def test_a_plan_for_a_model_with_a_price_tells_dollars():
     # 0.15 dollars a million tokens in, some 2,000 of them, and 0.60 a million out
     assert plan.usd == pytest.approx(plan.input_tokens * 0.15e-6 + plan.output_tokens * 0.6e-6)
     assert plan.usd > 2000 * 0.15e-6
-    free = frame.llm.plan("{t}", schema=bool, model="m", base_url="http://localhost:1/v1")
-    assert free.usd is None
+    assert plan.usd_batch == pytest.approx(plan.usd / 2)
+    assert (plan.batch_api, plan.batches) == (True, 1)
+    free = frame.llm.plan("{t}", schema=bool, model="m", base_url="http://localhost:1/v1", mode="batch")
+    assert (free.usd, free.usd_batch) == (None, None)
+    assert (free.mode, free.batch_api, free.batches) == ("batch", None, 1)

@@ -96,8 +96,12 @@ def test_a_plan_says_where_there_is_no_batch_api_or_nobody_knows():
         return repr(dataclasses.replace(BATCHED, **changes)).splitlines()[-1]  # pyright: ignore[reportArgumentType]
 
     without = {"usd_batch": None, "usd_batch_range": None, "batches": None, "batch_seconds": None}
-    assert told(batch_api=False, **without) == "  batch     this provider has no Batch API"
+    assert told(batch_api=False, **without) == (
+        "  batch     none for this provider: OpenAI's Batch API and Anthropic's are spoken"
+    )
     assert told(batch_api=None).startswith("  batch     if the endpoint has a Batch API: about $0.002625 in 1 batch")
+    in_batches = repr(dataclasses.replace(BATCHED, mode="batch", batch_api=None)).splitlines()
+    assert "  batches   1, if the endpoint has a Batch API" in in_batches
     unpriced = told(usd=None, usd_batch=None, usd_batch_range=None, batches=2)
     assert unpriced.startswith("  batch     2 batches, half the price as a rule; usually within 24 h")
     assert told(requests=0, usd=0.0, usd_batch=0.0, batches=0).startswith("  time")  # nothing to send
