@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Iterator
-from typing import Final, TypeVar
+from collections.abc import Awaitable, Callable, Coroutine, Iterator
+from typing import Any, Final, TypeVar
 
 from llmframe.clients.base import RequestError
 from llmframe.engine.retry import GiveUp, decide
@@ -89,3 +89,13 @@ async def unbroken(work: Awaitable[T], *, seconds: float) -> T:
             task.exception()  # looked at: whoever waited is leaving
         task.cancel()
         raise
+
+
+async def first_of(*waits: Coroutine[Any, Any, None]) -> None:
+    """Wait for whichever ends first; the others are given up."""
+    tasks = [asyncio.create_task(each) for each in waits]
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()

@@ -27,6 +27,8 @@ class Progress:
         Dollars so far, `None` when the model has no known price.
     spent_usd, budget_usd
         Dollars spent of the run's budget, perhaps by other runs too, and its limit; `None` without one.
+    waiting
+        What is waited for at the provider in batch mode; empty when nothing is.
     rate
         Answered requests a second, of the last 30 s.
     eta_seconds
@@ -41,6 +43,7 @@ class Progress:
     usd: float | None
     spent_usd: float | None = None
     budget_usd: float | None = None
+    waiting: str = ""
     # time alone changes these two: no news
     rate: float = field(default=0.0, compare=False)
     eta_seconds: float | None = field(default=None, compare=False)
@@ -71,6 +74,9 @@ class Bar:
             shown["$"] = f"{progress.spent_usd or 0.0:.2f}/{progress.budget_usd:.2f}"
         elif progress.usd:
             shown["$"] = f"{progress.usd:.4f}"
+        if progress.waiting:
+            self._bar.set_postfix_str(progress.waiting)
+            return
         self._bar.set_postfix(shown, refresh=progress.in_flight == 0)
 
     def close(self, last: Progress) -> None:

@@ -57,6 +57,12 @@ class Run:
         When it began, in seconds since 1970.
     held
         Whether somebody holds the run open between its parts.
+    job_id
+        Of the job that its batches belong to; `None` without one.
+    batches_at_provider
+        Set when every batch of the run is at the provider, waits for room there, or has failed.
+    waiting
+        Says in a line what is waited for at the provider; `None` in a live run.
     stopping
         Called when the run stops, on the loop: whoever waits for something needn't any more.
     """
@@ -73,6 +79,9 @@ class Run:
         self.interrupted = False
         self.frame: object = None
         self.held = False
+        self.job_id: str | None = None
+        self.batches_at_provider = threading.Event()
+        self.waiting: Callable[[], str] | None = None
         self.stopping: set[Callable[[], None]] = set()
         self._begun: float | None = None
         self._deadline: asyncio.TimerHandle | None = None
@@ -219,6 +228,7 @@ class Run:
             budget_usd=self.budget.usd if self.budget else None,
             rate=metrics.requests_per_second(now),
             eta_seconds=metrics.eta_seconds(now),
+            waiting=self.waiting() if self.waiting else "",
         )
 
     async def _tick(self) -> None:

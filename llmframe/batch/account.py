@@ -1,0 +1,220 @@
+"""What a call's batches have come to: what was settled, what may be asked again, what it cost."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from llmframe.batch.chat import Invalid
+from llmframe.batch.collecting import Read, Reader, outcome_of_error
+from llmframe.batch.drafts import Draft, Drafts
+from llmframe.batch.enqueued import TOKEN_LIMIT_CODES
+from llmframe.budget import Hold
+from llmframe.clients.base import Dialect, RequestError
+from llmframe.clients.batch import BatchState
+from llmframe.clients.refusals import MODEL_NOT_FOUND, next_dialects
+from llmframe.core.outcome import Failure, Usage
+from llmframe.engine.run import Run
+from llmframe.engine.settled import Settlement
+from llmframe.errors import ErrorKind
+from llmframe.stores.jobs import Ledger, LineOutcome, Shard
+
+PASSING: Final = frozenset({"timeout", "connection", "rate_limit", "server"})
+"""Kinds of failed lines that another batch may answer."""
+
+_QUOTA_CODES: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
+
+
+@dataclass(slots=True)
+class _Reserved:
+    """Money set aside for a line, until all its fingerprints are settled."""
+
+    hold: Hold
+    left: int
+    usd: float = 0.0
+    tokens: int = 0
+    charged: bool = False
+
+
+class Account:
+    """The state of one call's requests, as far as batches decide it.
+
+    Parameters
+    ----------
+    reask
+        Further asks after an invalid reply.
+    live
+        Whether what a batch left open is asked live: then it isn't this account's failure.
+    dialects
+        The forms in which lines may ask.
+    parts
+        Whether the call has several parts: what a request took is told in the first of them alone.
+
+    Attributes
+    ----------
+    cancelled
+        Somebody has asked for the job's end: nothing more is sent.
+    free_round
+        The last round left something open through no fault of its own, and doesn't count.
+    refusal
+        Why the budget lets nothing more be sent.
+    invalid
+        Replies that the next ask shows to the model.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a part that is put together
+        self,
+        run: Run,
+        ledger: Ledger,
+        drafts: Drafts,
+        *,
+        reask: int,
+        live: bool,
+        dialects: tuple[Dialect, ...],
+        invalid: Invalid,
+        parts: bool = False,
+    ) -> None:
+        self.cancelled = self.free_round = False
+        self.refusal: Failure | None = None
+        self.invalid = invalid
+        self._run, self._ledger, self._drafts = run, ledger, drafts
+        self._reask, self._live, self._dialects = reask, live, dialects
+        self._jobs: set[str] = set()
+        self._mine: set[str] = set()
+        self._now: set[str] = set()
+        self._reserved: dict[bytes, _Reserved] = {}
+        self._failures: dict[bytes, Failure] = {}
+        self._earlier: dict[bytes, Settlement] = {}
+        self._asked: dict[bytes, int] = {}
+        self._told: set[bytes] | None = set() if parts else None
+
+    def begin_round(self) -> None:
+        """What is settled from now on isn't asked again in the same round."""
+        self._now.clear()
+        self.free_round = False
+
+    def reserve(self, draft: Draft) -> str | None:
+        """Set money aside for a line; `None` when that's done.
+
+        Else why there is none, or an empty text when there may be some again as soon as what was sent is settled.
+        """
+        budget = self._run.budget
+        if budget is None:
+            return None
+        tokens = draft.tokens + draft.output
+        usd = self._run.metrics.price.usd(Usage(draft.tokens, draft.output, 0), batch=True) or 0.0
+        if not budget.fits(usd, tokens):
+            return budget.refusal(usd, tokens) or ""
+        reserved = _Reserved(budget.reserve(usd, tokens), len(draft.keys))
+        self._reserved.update(dict.fromkeys(draft.keys, reserved))
+        return None
+
+    def reader(self, shard: Shard, read: Read) -> Reader:
+        """How the results of a shard are read and told here."""
+        self._jobs.add(shard.job)
+        self._mine.add(shard.intent)
+        self._now.add(shard.intent)
+        sent_in = Dialect(shard.mode, shard.max_tokens_name)  # pyright: ignore[reportArgumentType] - our own words
+
+        def failed(error: RequestError) -> LineOutcome:
+            following = next_dialects(sent_in, error, self._dialects)
+            if not following:
+                return outcome_of_error(error)
+            if self._drafts.dialect == sent_in:
+                self._drafts.dialect = following[0]
+            self.free_round = True
+            return LineOutcome(state="missing", kind="bad_request", detail=error.detail, usage=Usage(0, 0, 0))
+
+        return Reader(read=read, failed=failed, settled=self._settled)
+
+    def refused_batch(self, state: BatchState) -> LineOutcome:
+        """What a batch that failed as a whole means for its lines; what would fail every batch stops the run."""
+        problem = state.problems[0] if state.problems else None
+        code = (problem.code if problem else None) or state.status
+        kind: ErrorKind = "bad_request"
+        if code in _QUOTA_CODES:
+            kind = "quota"
+        elif code in MODEL_NOT_FOUND:
+            kind = "not_found"
+        elif code in TOKEN_LIMIT_CODES:
+            kind = "rate_limit"
+        told = f"the provider refused the batch ({code}){f': {problem.message}' if problem else ''}"
+        if kind != "bad_request":
+            self._run.halt(Failure(kind, told))
+        return LineOutcome(state="failed", kind=kind, detail=told, usage=Usage(0, 0, 0))
+
+    def ended(self, keys: Sequence[bytes], job: str) -> set[bytes]:
+        """Of requests without an answer those that no further batch is made for."""
+        outcomes = self._ledger.outcomes(job, keys)
+        return {key for key, told in outcomes.items() if told.intent in self._now or not self._again(key, told)}
+
+    def of(self, keys: list[bytes]) -> dict[bytes, Settlement]:
+        """What this run's batches did for requests; see `engine.settled`."""
+        found: dict[bytes, LineOutcome] = {}
+        for job in self._jobs:
+            found.update({k: told for k, told in self._ledger.outcomes(job, keys).items() if told.intent in self._mine})
+        return {key: self._settlement(key, told) for key, told in found.items()}
+
+    def told(self, keys: list[bytes]) -> None:
+        """What these took has been told on a row."""
+        if self._told is not None:
+            self._told.update(key[:8] for key in keys)
+
+    def _settlement(self, key: bytes, told: LineOutcome) -> Settlement:
+        earlier = self._earlier.get(key)
+        usage, usd, attempts = told.usage, self._run.metrics.price.usd(told.usage, batch=True), 1
+        if earlier is not None and told.state != "kept":
+            usage, usd, attempts = earlier.usage, earlier.usd, earlier.attempts
+        elif earlier is not None:
+            usage, attempts = usage + earlier.usage, attempts + earlier.attempts
+            usd = None if usd is None or earlier.usd is None else usd + earlier.usd
+        if self._told is not None and key[:8] in self._told:
+            usage, usd, attempts = Usage(0, 0, 0), 0.0, 0
+        failure = None
+        if told.state != "kept" and not (self._live and self._again(key, told)):
+            failure = self._failures.get(key) or Failure(told.kind or "batch_missing", told.detail or told.state)
+        return Settlement(usage=usage, usd=usd, attempts=attempts, failure=failure, invalid=self.invalid.get(key))
+
+    def _again(self, key: bytes, told: LineOutcome) -> bool:
+        """Whether another ask may help."""
+        if told.state == "failed":
+            if told.kind == "invalid":
+                return self._asked.get(key, 0) <= self._reask
+            return told.kind in PASSING
+        return told.state != "cancelled"
+
+    def _settled(self, outcomes: list[tuple[bytes, LineOutcome]]) -> None:
+        metrics = self._run.metrics
+        for key, told in outcomes:
+            charged = told.state == "kept" or told.usage != Usage(0, 0, 0)
+            usd = metrics.book(told.usage, batch=True) if charged else 0.0
+            self._pay(key, told.usage, usd, charged=charged)
+            if told.state == "kept":
+                self._failures.pop(key, None)
+                continue
+            if told.kind is not None:
+                self._failures[key] = Failure(told.kind, told.detail or "")
+            if told.kind == "invalid":
+                self._asked[key] = self._asked.get(key, 0) + 1
+            before = self._earlier.get(key, Settlement(attempts=0))
+            self._earlier[key] = Settlement(
+                usage=before.usage + told.usage,
+                usd=None if before.usd is None or usd is None else before.usd + usd,
+                attempts=before.attempts + 1,
+            )
+
+    def _pay(self, key: bytes, usage: Usage, usd: float | None, *, charged: bool) -> None:
+        reserved = self._reserved.pop(key, None)
+        if reserved is None or self._run.budget is None:
+            return
+        reserved.left -= 1
+        reserved.usd += usd or 0.0
+        reserved.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        reserved.charged |= charged
+        if reserved.left:
+            return
+        if reserved.charged:
+            self._run.budget.settle(reserved.hold, usd=reserved.usd, tokens=reserved.tokens)
+        else:
+            self._run.budget.release(reserved.hold)

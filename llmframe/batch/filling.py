@@ -1,0 +1,278 @@
+"""One call's way through the Batch API: rounds of batches until every request has its answer or its end."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import shutil
+import tempfile
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+from llmframe.batch.account import Account
+from llmframe.batch.collecting import Read
+from llmframe.batch.desk import Desk, NotOursError, within_thread
+from llmframe.batch.drafts import Draft, Drafts
+from llmframe.batch.packing import Pack, begin_pack, custom_id
+from llmframe.batch.submitting import adopt
+from llmframe.batch.ways import Ways, is_open
+from llmframe.core.outcome import Failure
+from llmframe.core.plan import Planned
+from llmframe.engine.patience import every, rest
+from llmframe.engine.run import Run
+from llmframe.stores.jobs import JobRecord, Kind, Shard
+
+BEAT_SECONDS: Final = 10.0
+"""Seconds between two signs of life to other processes: one that is silent for a minute counts as dead."""
+
+AGAIN: Final = 2
+"""Further batches for what one left without a valid answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Order:
+    """What a call asks of the Batch API.
+
+    Parameters
+    ----------
+    question
+        Digest of what all requests share.
+    kind
+        What is asked for.
+    rows
+        Of the call; `None` where they aren't counted yet.
+    requests
+        Draws the call's distinct requests anew, a list at a time; equal ones may come again in later lists.
+    unanswered
+        Those of a list that the store has no valid answer to, kept at this time or later (seconds since 1970).
+    since
+        `None`: any answer counts that the store has; else only those of this job.
+    again
+        Further batches for what one left without a valid answer.
+    """
+
+    question: str
+    kind: Kind
+    rows: int | None
+    requests: Callable[[], AsyncIterator[list[Planned]]]
+    unanswered: Callable[[list[Planned], float], list[Planned]]
+    fresh: bool = False
+    again: int = AGAIN
+
+
+class Filling:
+    """Fills the store by batches, on the private loop.
+
+    Parameters
+    ----------
+    run
+        Whose it is; it is told of what came back, and stopped by what would fail every batch.
+    desk
+        Ledger and provider; the provider's side is started.
+    drafts
+        Makes lines of requests.
+    read
+        Reads answers.
+    account
+        What has been settled so far, and what of it may be asked again.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a part that is put together
+        self, run: Run, desk: Desk, order: Order, *, drafts: Drafts, read: Read, account: Account
+    ) -> None:
+        self._run, self._desk, self._order = run, desk, order
+        self._drafts, self._account = drafts, account
+        self._ways = Ways(run, desk, account, read)
+        self._left: list[Shard] = []
+        self._job: JobRecord | None = None
+        self._jobs: list[str] = []
+        self._pack: Pack | None = None
+        self._pack_keys: set[bytes] = set()
+        self._count = 0
+        self._broke = False
+
+    async def run(self) -> None:
+        """Ask in batches for everything that isn't answered, and collect what they come to.
+
+        What the provider or the budget refuses for good stops the run. Raises `StoreError` when the ledger can't be
+        read or written: nothing is sent that couldn't be written down.
+        """
+        self._folder = Path(await within_thread(lambda: tempfile.mkdtemp(prefix="llmframe-")))
+        beating = asyncio.create_task(every(BEAT_SECONDS, self._beat))
+        self._run.waiting = self._ways.text
+        finished = False
+        try:
+            await self._adopt()
+            left = self._order.again
+            while self._goes_on and await self._round():
+                left -= not self._account.free_round and not self._broke
+                if left < 0:
+                    break
+            if self._account.refusal is not None and self._broke:
+                self._run.halt(self._account.refusal)
+            finished = True
+        finally:
+            beating.cancel()
+            await within_thread(lambda: self._end(finished=finished))
+            self._run.batches_at_provider.set()
+
+    async def _adopt(self) -> None:
+        """Go on with an unfinished job of the same question; one that was cancelled is only brought to its end."""
+        job = await within_thread(lambda: self._desk.ledger.adopt_job(self._order.question))
+        if job is None:
+            return
+        self._jobs.append(job.id)
+        self._left = [
+            each for each in await within_thread(lambda: self._desk.ledger.shards(job=job.id)) if is_open(each)
+        ]
+        if not job.cancelled:
+            self._job = job
+            self._run.job_id = job.id
+
+    @property
+    def _job_id(self) -> str:
+        return "" if self._job is None else self._job.id
+
+    @property
+    def _goes_on(self) -> bool:
+        return self._run.stop is None and not self._account.cancelled
+
+    async def _round(self) -> bool:
+        """Send everything that is open in batches and wait for their end; returns whether there was anything."""
+        self._account.begin_round()
+        self._broke, before = False, self._count
+        self._ways.drawing(now=True)
+        async with asyncio.TaskGroup() as tasks:
+            for shard in self._left:
+                await self._join(shard, tasks)
+            self._left = []
+            async for chunk in self._order.requests():
+                if not self._goes_on or self._broke:
+                    break
+                for draft in self._drafts.add(await self._open(chunk, tasks)):
+                    await self._add(draft, tasks)
+                await rest(0)
+            for draft in self._drafts.flush():
+                await self._add(draft, tasks)
+            await self._close_pack(tasks)
+            self._ways.drawing(now=False)
+        if self._job is not None and await within_thread(lambda: self._is_cancelled(self._job_id)):
+            self._account.cancelled = True
+        return self._count > before
+
+    async def _open(self, chunk: list[Planned], tasks: asyncio.TaskGroup) -> list[Planned]:
+        """Those of a list that have to be put into a batch; whose batch is under way, that is joined."""
+        since = self._job.created if self._order.fresh and self._job is not None else 0.0
+        left = self._order.unanswered(chunk, float("inf") if self._order.fresh and not self._job else since)
+        left = [planned for planned in left if planned.key not in self._pack_keys and not self._run.stop]
+        if not left:
+            return []
+        keys = [planned.key for planned in left]
+        under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))
+        new = [intent for intent in dict.fromkeys(under_way.values()) if intent not in self._ways.shards]
+        if new:
+            for shard in await within_thread(lambda: self._desk.ledger.shards(intents=new)):
+                await self._join(shard, tasks)
+            under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))  # some were only planned
+        ended: set[bytes] = set()
+        if self._job is not None:
+            rest_ = [key for key in keys if key not in under_way]
+            ended = await within_thread(lambda: self._account.ended(rest_, self._job_id))
+        return [planned for planned in left if planned.key not in under_way and planned.key not in ended]
+
+    async def _join(self, shard: Shard, tasks: asyncio.TaskGroup) -> None:
+        """Wait for a batch that an earlier call, or another process, has begun; one that was only planned is freed."""
+        if shard.execution == "planned":
+            try:
+                await adopt(self._desk, shard)
+            except NotOursError:
+                pass
+            else:
+                return
+        self._count += 1
+        self._ways.begin(tasks, shard, self._ways.take_over(shard))
+
+    async def _add(self, draft: Draft, tasks: asyncio.TaskGroup) -> None:
+        if self._broke or not self._goes_on:
+            return
+        refused = self._account.reserve(draft)
+        if refused is not None:
+            self._broke = True
+            if refused:
+                self._account.refusal = Failure("budget", refused)
+            return
+        inputs = len(draft.keys)
+        for again in (False, True):
+            if self._pack is None:
+                await self._ways.files.acquire()
+                self._pack = begin_pack(self._folder)
+            pack = self._pack
+            line = draft.render(custom_id(pack.intent, pack.lines, draft.keys))
+            if pack.has_room(self._desk.batches.limits, len(line), inputs, draft.tokens, self._ways.queue.limit):
+                pack.add(line, draft.keys, draft.tokens)
+                self._pack_keys.update(draft.keys)
+                return
+            assert not again  # noqa: S101 - the first line always fits
+            await self._close_pack(tasks)
+
+    async def _close_pack(self, tasks: asyncio.TaskGroup) -> None:
+        """Write a full shard's intent down, and set out with it."""
+        pack, self._pack, self._pack_keys = self._pack, None, set()
+        if pack is None:
+            return
+        pack.close()
+        if self._job is None:
+            await self._open_job()
+        dialect = self._drafts.dialect
+        shard = Shard(
+            intent=pack.intent,
+            job=self._job_id,
+            number=len(self._ways.shards),
+            execution="planned",
+            mode=dialect.mode,
+            max_tokens_name=dialect.max_tokens_name,
+            tool=self._drafts.tool,
+            lines=pack.lines,
+            bytes=pack.bytes,
+            tokens=pack.tokens,
+            planned=self._desk.clock(),
+        )
+        await within_thread(lambda: self._desk.ledger.plan_shard(shard, pack.records))
+        self._count += 1
+        self._ways.begin(tasks, shard, self._ways.set_out(shard, pack))
+
+    async def _open_job(self) -> None:
+        batches, order = self._desk.batches, self._order
+        job = JobRecord(
+            id=f"job-{secrets.token_hex(5)}",
+            created=self._desk.clock(),
+            provider=batches.name,
+            identity=batches.identity,
+            model=batches.model,
+            question=order.question,
+            kind=order.kind,
+            rows=order.rows,
+        )
+        await within_thread(lambda: self._desk.ledger.open_job(job))
+        self._job = job
+        self._jobs.append(job.id)
+        self._run.job_id = job.id
+
+    async def _beat(self) -> None:
+        await within_thread(self._desk.ledger.beat)
+
+    def _is_cancelled(self, job_id: str) -> bool:
+        job = self._desk.ledger.job(job_id)
+        return job is not None and job.cancelled
+
+    def _end(self, *, finished: bool) -> None:
+        if self._pack is not None:
+            self._pack.remove()
+        shutil.rmtree(self._folder, ignore_errors=True)
+        if finished and not self._run.interrupted:
+            for job in self._jobs:
+                if not any(map(is_open, self._desk.ledger.shards(job=job))):
+                    self._desk.ledger.update_job(job, finished=True)
+        self._desk.ledger.leave()

@@ -1,0 +1,225 @@
+"""The ways of shards: from a written intent to a batch at the provider, to answers in the store."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Coroutine
+from typing import Any, Final
+
+from llmframe.batch.account import Account
+from llmframe.batch.collecting import Read, collect, give_up
+from llmframe.batch.desk import Desk, NotOursError, within_thread
+from llmframe.batch.enqueued import Queue, is_token_limit
+from llmframe.batch.packing import Pack
+from llmframe.batch.submitting import adopt, create, submit
+from llmframe.batch.waiting import KNOWN_STATUS, wait
+from llmframe.clients.base import RequestError
+from llmframe.clients.batch import BatchState
+from llmframe.clients.refusals import dooms_run
+from llmframe.core.outcome import Failure
+from llmframe.engine.patience import first_of, pauses, rest
+from llmframe.engine.run import Run
+from llmframe.stores.jobs import OPEN, LineOutcome, Shard
+
+FILES_AT_ONCE: Final = 2
+"""Shards whose lines lie on the disk: one is uploaded while the next is written."""
+
+QUEUE_ATTEMPTS: Final = 100
+"""Times that a batch is made again which failed only for the length of the provider's queue: a day or more."""
+
+QUEUE_FIRST_SECONDS: Final = 5.0
+QUEUE_LONGEST_SECONDS: Final = 900.0
+
+WATCH_SECONDS: Final = 5.0
+"""Seconds between two looks at a batch that another process works on, at most."""
+
+NOTHING_TO_COME: Final = ("failed", "lost", "abandoned")
+
+
+class Ways:
+    """The shards of one call, each on its way in a task of its own.
+
+    Attributes
+    ----------
+    shards
+        By intent, as they stand.
+    queue
+        The provider's limit of tokens.
+    files
+        Places for lines on the disk; one is taken by whoever begins a file, and given back by `set_out`.
+    """
+
+    def __init__(self, run: Run, desk: Desk, account: Account, read: Read) -> None:
+        self._run, self._desk, self._account, self._read = run, desk, account, read
+        self.shards: dict[str, Shard] = {}
+        self.queue = Queue()
+        self.files = asyncio.Semaphore(FILES_AT_ONCE)
+        self._unsent = 0
+        self._drawing = False
+
+    def begin(self, tasks: asyncio.TaskGroup, shard: Shard, way: Coroutine[Any, Any, None]) -> None:
+        """Start a shard's way."""
+        self.shards[shard.intent] = shard
+        self._unsent += 1
+        tasks.create_task(self._guarded(way))
+
+    def drawing(self, *, now: bool) -> None:
+        """Whether more shards may come."""
+        self._drawing = now
+        self._tell_sent()
+
+    def text(self) -> str:
+        """Where it stands, in a line."""
+        shards = [each for each in self.shards.values() if each.collection not in ("done", "gone")]
+        if not shards:
+            return ""
+        total, done = sum(each.lines for each in shards), sum((each.done or 0) + (each.failed or 0) for each in shards)
+        words = ", ".join(sorted({each.status or each.execution for each in shards}))
+        name = "batch" if len(shards) == 1 else "batches"
+        return f"{len(shards)} {name}: {done:,} of {total:,} requests done ({words})"
+
+    async def set_out(self, shard: Shard, pack: Pack) -> None:
+        """The whole way of a new shard."""
+        try:
+            try:
+                await self.queue.enter(shard.intent, shard.tokens)
+                shard = await submit(self._desk, shard, pack.path)
+            finally:
+                pack.remove()
+                self.files.release()
+        except RequestError as error:
+            await self._refused(shard, error)
+            return
+        finally:
+            self._sent()
+        self._run.metrics.batches += 1
+        await self._to_the_end(shard)
+
+    async def take_over(self, shard: Shard) -> None:
+        """The rest of the way of a shard that others have begun."""
+        try:
+            while True:
+                try:
+                    if await within_thread(lambda s=shard: self._desk.ledger.is_ours(s.intent)):
+                        shard = await adopt(self._desk, shard)
+                        break
+                except NotOursError:
+                    pass
+                except RequestError as error:
+                    await self._refused(await self._desk.again(shard), error)
+                    return
+                shard = self.shards[shard.intent] = await self._watched(shard)
+                if shard.collection in ("done", "gone") or shard.execution in NOTHING_TO_COME:
+                    return
+        finally:
+            self._sent()
+        if shard.execution == "abandoned":
+            self.shards[shard.intent] = await self._desk.note(shard, collection="done")
+            self._account.free_round = True
+            return
+        self._run.metrics.batches += 1
+        await self.queue.enter(shard.intent, shard.tokens)
+        await self._to_the_end(shard)
+
+    async def _watched(self, shard: Shard) -> Shard:
+        self._sent()  # it's in somebody's hands
+        self._unsent += 1
+        for seconds in pauses(longest=WATCH_SECONDS):
+            await rest(seconds)
+            now = await self._desk.again(shard)
+            if now.collection in ("done", "gone") or now.execution in NOTHING_TO_COME:
+                return now
+            if await within_thread(lambda: self._desk.ledger.is_ours(shard.intent)):
+                return now
+        raise AssertionError
+
+    async def _to_the_end(self, shard: Shard) -> None:
+        """From a batch at the provider to answers in the store."""
+        try:
+            while True:
+                shard, state = await wait(self._desk, shard, seen=self._seen)
+                self.shards[shard.intent] = shard
+                if state is None or not is_token_limit(state) or shard.attempts >= QUEUE_ATTEMPTS:
+                    break
+                again = await self._queued_again(shard, state)
+                if again is None:
+                    return
+                shard = again
+            self.queue.leave(shard.intent)
+            await self._collect(shard, state)
+        except RequestError as error:
+            await self._refused(await self._desk.again(shard), error)
+        finally:
+            self.queue.leave(shard.intent)
+
+    async def _queued_again(self, shard: Shard, state: BatchState) -> Shard | None:
+        """Make a batch again that the provider refused for the length of its queue; `None` if it never fits."""
+        self.queue.refused(shard.intent, state)
+        limit = self.queue.limit
+        if shard.file_id is None or (limit is not None and shard.lines > 1 and shard.tokens > limit):
+            await self._desk.note(shard, execution="abandoned", collection="done")
+            self.shards.pop(shard.intent)
+            self._account.free_round = True  # its requests are packed anew, into smaller batches
+            return None
+        seconds = min(QUEUE_LONGEST_SECONDS, QUEUE_FIRST_SECONDS * 1.5 ** (shard.attempts - 1))
+        if not self.queue.alone:
+            await first_of(self.queue.freed(), rest(seconds))
+        else:
+            await rest(seconds)
+        await self.queue.enter(shard.intent, shard.tokens)
+        shard = await self._desk.move(shard, "uploaded", of=["failed"])
+        return await create(self._desk, shard, shard.file_id or "")
+
+    async def _collect(self, shard: Shard, state: BatchState | None) -> None:
+        reader = self._account.reader(shard, self._read)
+        if state is None:
+            lost = LineOutcome(state="missing", kind="batch_missing", detail="the provider knows the batch no more")
+            await give_up(self._desk, shard, lost, reader)
+        elif state.phase == "failed":
+            await give_up(self._desk, shard, self._account.refused_batch(state), reader)
+        else:
+            found = await collect(self._desk, shard, state, reader)
+            if found.strange:
+                self._run.metrics.notes.append(
+                    f"{found.strange:,} lines of a batch's results were nobody's, or had come before: left out"
+                )
+        self.shards[shard.intent] = await self._desk.again(shard)
+
+    async def _refused(self, shard: Shard, error: RequestError) -> None:
+        """The provider won't have the batch, or won't say a word: what becomes of its requests."""
+        if shard.execution in ("planned", "uploaded"):
+            told = LineOutcome(state="failed", kind=error.kind, detail=error.detail)
+            shard = await self._desk.move(shard, "abandoned")
+            await give_up(self._desk, shard, told, self._account.reader(shard, self._read))
+            self.shards[shard.intent] = await self._desk.again(shard)
+        self.queue.leave(shard.intent)
+        self._run.halt(Failure(error.kind, error.detail))
+        if not dooms_run(error):
+            self._run.metrics.notes.append("the same call again goes on where the batches stand")
+
+    def _seen(self, shard: Shard, state: BatchState) -> None:
+        self.shards[shard.intent] = shard
+        if state.status not in KNOWN_STATUS:
+            self._run.metrics.notes.append(
+                f"the provider says {state.status!r} of a batch, a word that isn't known: taken to be running"
+            )
+
+    def _sent(self) -> None:
+        self._unsent -= 1
+        self._tell_sent()
+
+    def _tell_sent(self) -> None:
+        if not self._drawing and self._unsent <= 0:
+            self._run.batches_at_provider.set()
+
+    async def _guarded(self, way: Awaitable[None]) -> None:
+        """A shard's way; another process that has taken it over goes on with it."""
+        try:
+            await way
+        except NotOursError as error:
+            self._run.metrics.notes.append(f"another process goes on with the batch {error}")
+
+
+def is_open(shard: Shard) -> bool:
+    """Whether it may still come to something."""
+    return shard.execution in OPEN and shard.collection not in ("done", "gone")
