@@ -14,6 +14,7 @@ from llmframe.core.request import Components, text_digest
 from llmframe.core.schema import Schema
 from llmframe.engine.keeper import Keeper
 from llmframe.engine.sending import Job, characters
+from llmframe.engine.settled import Settled, Settlement
 from llmframe.errors import StoreError
 from llmframe.stores.base import Stored
 
@@ -39,6 +40,8 @@ class Resolver:
         Digests of what is asked, for a store that tells later what has changed.
     together
         Requests that are claimed at once: no more than can soon be sent.
+    settled
+        What batches of this run have come to; `None` in a live run.
     """
 
     def __init__(
@@ -49,7 +52,9 @@ class Resolver:
         since: float,
         components: Components | None = None,
         together: int = CLAIMED_AT_ONCE,
+        settled: Settled | None = None,
     ) -> None:
+        self._settled, self._settlements = settled, dict[bytes, Settlement]()
         self._keeper, self._schema, self._since = keeper, schema, since
         self._components, self._together = components, min(together, CLAIMED_AT_ONCE)
         self._puts = self._others_puts = 0
@@ -115,6 +120,10 @@ class Resolver:
         job.others_puts = self._others_puts
         job.elsewhere = planned.key in self._elsewhere
         self._elsewhere.discard(planned.key)
+        settlement = self._settlements.pop(planned.key, None)
+        if settlement is not None:
+            job.usage, job.usd, job.sent, job.booked = settlement.usage, settlement.usd, settlement.attempts, True
+            job.invalid = settlement.invalid
         return job
 
     def meanwhile(self, job: Job) -> Outcome | None:
@@ -164,14 +173,18 @@ class Resolver:
         self, requests: list[Planned], deliver: Callable[[int, Outcome], None]
     ) -> tuple[list[Planned], list[Planned]]:
         """Deliver what is kept; the rest, and those of it that have a reply which no longer fits."""
-        entries = self._keeper.get_many([planned.key for planned in requests])
-        if not entries:
+        keys = [planned.key for planned in requests]
+        entries = self._keeper.get_many(keys)
+        settlements = self._settled.of(keys) if self._settled is not None else {}
+        if not entries and not settlements:
             return requests, []
         left: list[Planned] = []
         stale: list[Planned] = []
         for planned in requests:
             entry = entries.get(planned.key)
             outcome = None if entry is None else self._outcome(entry, planned)
+            if planned.key in settlements:
+                outcome = self._settled_outcome(planned, outcome, settlements[planned.key])
             if outcome is None:
                 left.append(planned)
                 if entry is not None:
@@ -179,6 +192,21 @@ class Resolver:
             else:
                 deliver(planned.index, outcome)
         return left, stale
+
+    def _settled_outcome(self, planned: Planned, kept: Outcome | None, settlement: Settlement) -> Outcome | None:
+        """What a batch has made of a request; `None` when it's to be asked live."""
+        outcome = kept
+        if outcome is None and settlement.failure is not None:
+            outcome = Outcome(result=settlement.failure, fingerprint=planned.key.hex())
+        if self._settled is not None:
+            self._settled.told([planned.key])
+        if outcome is None:
+            self._settlements[planned.key] = settlement
+            return None
+        source = "batch" if settlement.attempts else "shared"
+        return replace(
+            outcome, usage=settlement.usage, usd=settlement.usd, attempts=settlement.attempts, source=source
+        )
 
     def _tell(self, left: list[Planned], stale: list[Planned], missing: Callable[[str, int], None]) -> None:
         """Tell why requests have no answer that fits, where the store knows."""

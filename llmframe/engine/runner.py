@@ -22,7 +22,8 @@ from llmframe.engine.resolve import Resolver
 from llmframe.engine.retry import MAX_RETRY_AFTER, GiveUp, decide
 from llmframe.engine.run import Run
 from llmframe.engine.sending import Job, Sender, characters
-from llmframe.engine.sharing import Flight, Shared
+from llmframe.engine.settled import Settled
+from llmframe.engine.sharing import Flight, Shared, is_cancelled
 from llmframe.errors import StoreError
 from llmframe.options import SendOptions
 from llmframe.stores.base import Store
@@ -61,6 +62,8 @@ class Runner:
         Stop sending at the first failed row.
     components
         Digests of what is asked, for a store that tells later what has changed.
+    settled
+        What batches of this run have come to; `None` in a live run.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a part that is put together
@@ -76,12 +79,18 @@ class Runner:
         outcomes: list[Outcome | None],
         fail_fast: bool = False,
         components: Components | None = None,
+        settled: Settled | None = None,
     ) -> None:
         self._run, self._plan = run, plan
         self._client, self._schema, self._options = client, schema, options
         self._shared, self._fail_fast, self._keeper = shared, fail_fast, shared.keeper(store)
         self._resolver = Resolver(
-            self._keeper, schema, since=run.began, components=components, together=options.max_concurrency
+            self._keeper,
+            schema,
+            since=run.began,
+            components=components,
+            together=options.max_concurrency,
+            settled=settled,
         )
         self._gate = shared.gate((client.identity, client.account, client.model))
         self._sender = Sender(
@@ -145,9 +154,16 @@ class Runner:
             for planned in fresh:
                 if self._fail_fast and self._plan.failures:
                     self._run.halt(FIRST_FAILED)
-                yield None if planned is None else self._resolver.job(planned)
+                yield None if planned is None else self._job(planned)
         except StoreError as error:  # going on would pay again for what it has
             self._run.halt(Failure("internal", f"the answers kept can't be read: {error}"))
+
+    def _job(self, planned: Planned) -> Job:
+        job = self._resolver.job(planned)
+        if job.invalid is not None and self._options.reask:
+            job.reasks, job.again = 1, "reask"
+            job.messages = self._client.reask(job.messages, *job.invalid, self._talk.dialect)
+        return job
 
     def _drawn(self, chunk: list[Planned]) -> None:
         rows = min(CHUNK_ROWS, self._plan.length - self._drawn_rows)
@@ -238,7 +254,7 @@ class Runner:
             elif job.read is not None and not job.joined:  # it came, and one of two copies hasn't told so yet
                 self._settle_cost(job, flight, job.read[0])
                 self._after_reply(job, job.read[0])
-            elif flight.task.cancelled() and not _is_cancelled():
+            elif flight.task.cancelled() and not is_cancelled():
                 raise RequestError("connection", "the client cancelled the request") from None
             raise
         self._settle_cost(job, flight, reply)
@@ -261,7 +277,7 @@ class Runner:
         Kept before the flight lands: whoever looks finds the answer in flight or in the store.
         """
         reading = self._read(job, reply, usage=job.usage + reply.usage)
-        if job.read is not None or _is_cancelled():
+        if job.read is not None or is_cancelled():
             self._book(job, reply)  # the other copy's came first, or nobody waits any more: it's paid all the same
         else:
             job.read = reply, reading
@@ -360,9 +376,14 @@ class Runner:
                 self._run.halt(FIRST_FAILED)
 
     def _deliver(self, index: int, outcome: Outcome) -> None:
-        """An answer that was kept already."""
+        """An answer that was kept already, or what a batch has come to."""
         self._lay(index, outcome)
         self._plan.finish(index)
+        if isinstance(outcome.result, Failure):
+            self._run.metrics.failed_live += 1
+            if self._fail_fast:
+                self._run.halt(FIRST_FAILED)
+            return
         self._run.metrics.cached_live += 1
         self._run.metrics.changes["kept"] += outcome.source == "cache"
 
@@ -375,8 +396,3 @@ class Runner:
         """The run has stopped: nobody waits for a turn or a delay any more."""
         self._queue.hurry()
         self._sender.hurry()
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

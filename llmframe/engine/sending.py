@@ -31,6 +31,7 @@ class Job:
     been answered when it first failed.
     `others_puts` is how many answers other runs had kept when the store was looked at, `elsewhere` tells that another
     process has claimed it, and `looks` how often that one's answer was looked for.
+    `invalid` is a batch's reply that didn't fit, with what was wrong with it: the first live ask shows both.
     """
 
     planned: Planned
@@ -56,6 +57,7 @@ class Job:
     others_puts: int = 0
     elsewhere: bool = False
     looks: int = 0
+    invalid: tuple[Reply, str] | None = None
 
 
 class Sender:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Protocol
 
 from llmframe.core.outcome import Failure, Usage
 from llmframe.core.reply import Reply
@@ -32,5 +32,13 @@ class Settlement:
     invalid: tuple[Reply, str] | None = None
 
 
-Settled = Callable[[list[bytes]], dict[bytes, Settlement]]
-"""What is known of fingerprints; those that no batch of this run was about are left out."""
+class Settled(Protocol):
+    """Tells what this run's batches have done."""
+
+    def of(self, keys: list[bytes]) -> dict[bytes, Settlement]:
+        """What is known of fingerprints; those that no batch of this run was about are left out."""
+        ...
+
+    def told(self, keys: list[bytes]) -> None:
+        """What these took stands on a row now."""
+        ...

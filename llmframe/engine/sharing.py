@@ -107,3 +107,9 @@ def shared_here() -> Shared:
     if loop not in _of_loop:
         _of_loop[loop] = Shared(loop.time)
     return _of_loop[loop]
+
+
+def is_cancelled() -> bool:
+    """Whether the task that runs has been cancelled."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
