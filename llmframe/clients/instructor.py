@@ -66,6 +66,10 @@ class InstructorClient:
     ----------
     foreign_loop
         Whether the connections are the user's own, bound to the loop they were first used in.
+    sdk
+        The SDK's client as requests use it, from `start` to `close`: one attempt, no time limit, the user's headers.
+    secrets
+        What no message may hold.
     """
 
     def __init__(
@@ -91,6 +95,7 @@ class InstructorClient:
         self._client: Any = None
         self._call: Any = None
         self._owned: Any = None
+        self.sdk: Any = None
 
     async def start(self) -> None:
         """Build the client in the running loop; the provider's SDK is imported in a thread.
@@ -119,12 +124,57 @@ class InstructorClient:
         """
         answer: object
         try:
-            answer = await self._call(**self._request(messages, dialect))
+            answer = await self._call(**self.request(messages, dialect))
         except Exception as error:  # noqa: BLE001 - the seam: any SDK's exception becomes the row's error
-            answer = from_exception(error, secrets=self._secrets(), where=self.identity)
+            answer = from_exception(error, secrets=self.secrets, where=self.identity)
         if isinstance(answer, RequestError):
             raise answer  # outside the except block: the cause may hold headers, so no chain may lead to it
         return read_reply(answer)
+
+    @property
+    def secrets(self) -> tuple[str, ...]:
+        """The key and the values of the user's headers."""
+        return (self._key, *self._params.headers.values())
+
+    @property
+    def query(self) -> dict[str, object]:
+        """What the user adds to the address of every request."""
+        return dict(self._params.query)
+
+    def request(self, messages: list[Message], dialect: Dialect, *, shaped: bool = True) -> dict[str, Any]:
+        """What the SDK's method is called with, once started.
+
+        Parameters
+        ----------
+        shaped
+            Whether the schema is asked for, as `dialect` does it; without it a request takes 40 µs, with it 700.
+        """
+        from instructor.processing.response import handle_response_model  # noqa: PLC0415 - loads SDKs
+
+        sent: dict[str, Any] = {
+            **self._client.kwargs,
+            "model": self.model,
+            **self._params.under(dialect.max_tokens_name),
+        }
+        if self._params.query:
+            sent["extra_query"] = dict(self._params.query)
+        provider = self._client.provider
+        shown: list[Any] = list(messages)
+        if provider.value == "genai":
+            shown = _google_messages(messages, sent)
+            if self._schema.model is None:
+                names = [name for name in self._params.body if name != "config"] + [dialect.max_tokens_name]
+                config = {_GOOGLE_NAMES.get(name, name): sent.pop(name) for name in names if name in sent}
+                sent["config"] = {**config, **sent.get("config", {})}
+        prepare: Any = handle_response_model
+        _, prepared = prepare(
+            self._schema.model if shaped else None,
+            mode=self._mode(dialect.mode),
+            provider=provider,
+            **sent,
+            messages=shown,
+        )
+        return prepared
 
     def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:  # noqa: ARG002 - the port's form
         """The messages that show the model its invalid reply and what was wrong with it, in plain words for any SDK."""
@@ -138,7 +188,7 @@ class InstructorClient:
 
     async def close(self) -> None:
         """Close what `start` opened; a second call does nothing."""
-        owned, self._owned, self._call, self._client = self._owned, None, None, None
+        owned, self._owned, self._call, self._client, self.sdk = self._owned, None, None, None, None
         for name in ("aclose", "close"):
             method: Any = getattr(getattr(owned, "aio", owned), name, None)
             if callable(method):
@@ -171,7 +221,7 @@ class InstructorClient:
         if owner is None or not hasattr(sdk, "copy") or not hasattr(sdk, "max_retries"):
             if self._params.query or (self._params.headers and (given or self._origin.name not in _GOOGLE)):
                 raise UsageError(f"params for {self._origin.name!r} can't hold 'extra_headers' or 'extra_query'")
-            self._owned = None if given else sdk
+            self._owned, self.sdk = None if given else sdk, sdk
             return
         changes: dict[str, Any] = {"max_retries": 0, "timeout": None}
         if self._params.headers:
@@ -183,7 +233,7 @@ class InstructorClient:
             changes["http_client"] = package.DefaultAsyncHttpxClient(timeout=None)
         copied = sdk.copy(**changes)
         self._call = getattr(type(owner)(copied), self._call.__name__)
-        self._owned = copied if fresh or not given else None
+        self._owned, self.sdk = copied if fresh or not given else None, copied
 
     def _check_modes(self) -> None:
         from instructor.v2 import mode_registry  # noqa: PLC0415 - loads SDKs
@@ -209,33 +259,6 @@ class InstructorClient:
         }[mode]
         provider = self._client.provider
         return next((name for name in wanted if mode_registry.is_registered(provider, name)), None)
-
-    def _request(self, messages: list[Message], dialect: Dialect) -> dict[str, Any]:
-        from instructor.processing.response import handle_response_model  # noqa: PLC0415 - loads SDKs
-
-        sent: dict[str, Any] = {
-            **self._client.kwargs,
-            "model": self.model,
-            **self._params.under(dialect.max_tokens_name),
-        }
-        if self._params.query:
-            sent["extra_query"] = dict(self._params.query)
-        provider = self._client.provider
-        shown: list[Any] = list(messages)
-        if provider.value == "genai":
-            shown = _google_messages(messages, sent)
-            if self._schema.model is None:
-                names = [name for name in self._params.body if name != "config"] + [dialect.max_tokens_name]
-                config = {_GOOGLE_NAMES.get(name, name): sent.pop(name) for name in names if name in sent}
-                sent["config"] = {**config, **sent.get("config", {})}
-        prepare: Any = handle_response_model
-        _, prepared = prepare(
-            self._schema.model, mode=self._mode(dialect.mode), provider=provider, **sent, messages=shown
-        )
-        return prepared
-
-    def _secrets(self) -> tuple[str, ...]:
-        return (self._key, *self._params.headers.values())
 
 
 def _google_messages(messages: list[Message], sent: dict[str, Any]) -> list[Any]:

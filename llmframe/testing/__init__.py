@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from llmframe.testing.anthropic import AnthropicProvider
 from llmframe.testing.batch_faults import Results
 from llmframe.testing.batch_lines import digest
 from llmframe.testing.batches import BatchService
@@ -35,6 +36,7 @@ from llmframe.testing.steps import (
 
 __all__ = [
     "Answer",
+    "AnthropicProvider",
     "BadBody",
     "BatchService",
     "Cut",
