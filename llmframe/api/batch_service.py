@@ -8,9 +8,9 @@ from typing import Final
 
 from llmframe.clients.base import Client
 from llmframe.clients.batch import SAFE_SHARE, BatchLimits
-from llmframe.clients.instructor import InstructorClient
+from llmframe.clients.opening_batch import open_batches
 from llmframe.core.outlay import Outlay
-from llmframe.core.prices import EMBEDDED
+from llmframe.errors import UsageError
 
 WINDOW_SECONDS: Final = 86_400.0
 """What providers promise: most batches are done within it, and what isn't done then expires."""
@@ -18,8 +18,8 @@ WINDOW_SECONDS: Final = 86_400.0
 LINE_BYTES: Final = 250
 """Of a line beside its messages, the schema and the parameters: ids, address, names."""
 
-OPENAI_LIMITS: Final = BatchLimits(lines=50_000, bytes=200_000_000, inputs=50_000)
-ANTHROPIC_LIMITS: Final = BatchLimits(lines=100_000, bytes=256_000_000)
+SURE_OF: Final = ("openai", "azure", "anthropic")
+"""Providers, by their names for prices, that have a Batch API; other endpoints may have none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,13 +42,26 @@ class BatchService:
         return outlay.batches(lines=self.limits.lines, bytes=SAFE_SHARE * self.limits.bytes)
 
 
-def batch_service(client: Client) -> BatchService | None:
-    """The Batch API that a client's provider has, or may have; `None` when it surely has none that we speak."""
-    if client.provider == EMBEDDED:
+def batch_service(client: Client, *, needed: bool = False) -> BatchService | None:
+    """The Batch API that a client's provider has, or may have.
+
+    Parameters
+    ----------
+    needed
+        Raise rather than return `None` where it surely has none that is spoken here.
+
+    Raises
+    ------
+    UsageError
+        If it's `needed`, and can't be used; with the remedy.
+    """
+    try:
+        limits = open_batches(client).limits
+    except UsageError:
+        if needed:
+            raise
         return None
-    if isinstance(client, InstructorClient):
-        return BatchService(ANTHROPIC_LIMITS, known=True) if client.provider == "anthropic" else None
-    return BatchService(OPENAI_LIMITS, known=client.provider == "openai")
+    return BatchService(limits, known=client.provider in SURE_OF)
 
 
 def line_bytes(messages: Sequence[Mapping[str, object]], *, shared: int) -> int:

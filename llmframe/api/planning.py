@@ -135,7 +135,7 @@ class _Count:
             problems=tuple(self._problems.values()),
             budget=budget,
             mode=arguments.mode,
-            **_in_batches(whole.client, outlay, price),
+            **_in_batches(whole.client, arguments, outlay, price),
         )
 
 
@@ -165,7 +165,7 @@ def _without_rows(arguments: Arguments) -> PlanReport:
         schema=cast("Mapping[str, object]", ask.schema.wire),
         budget=budget,
         mode=arguments.mode,
-        **_in_batches(client, nothing, price),
+        **_in_batches(client, arguments, nothing, price),
     )
 
 
@@ -176,9 +176,9 @@ def _money(client: Client, arguments: Arguments) -> tuple[Mapping[str, float], P
     return {} if budget is None else {**budget.limits, **budget.left}, price
 
 
-def _in_batches(client: Client, outlay: Outlay, price: Price) -> dict[str, Any]:
-    """What the same is in batches, by the report's names."""
-    service = batch_service(client)
+def _in_batches(client: Client, arguments: Arguments, outlay: Outlay, price: Price) -> dict[str, Any]:
+    """What the same is in batches, by the report's names; those that were asked for must be possible."""
+    service = batch_service(client, needed=arguments.mode == "batch")
     if service is None:
         return {"batch_api": False}
     return {

@@ -6,13 +6,12 @@ from collections.abc import Mapping
 
 import pytest
 
-from llmframe.api.batch_service import ANTHROPIC_LIMITS, OPENAI_LIMITS, batch_service, line_bytes
+from llmframe.api.batch_service import batch_service, line_bytes
 from llmframe.clients import open_client
 from llmframe.clients.base import Client
-from llmframe.clients.batch import BatchLimits
 from llmframe.core.outlay import Outlay
-from llmframe.core.prices import EMBEDDED
 from llmframe.core.schema import schema_of
+from llmframe.errors import UsageError
 from llmframe.testing import Provider
 
 
@@ -36,14 +35,11 @@ def nothing_from_the_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
 
 
-@pytest.mark.parametrize(
-    ("model", "limits"),
-    [("openai/gpt-4o-mini", OPENAI_LIMITS), ("anthropic/claude-haiku-4-5", ANTHROPIC_LIMITS)],
-)
-def test_openai_and_anthropic_surely_have_one(model: str, limits: BatchLimits):
-    service = batch_service(client_of(model))
+@pytest.mark.parametrize(("model", "lines"), [("openai/gpt-4o-mini", 50_000), ("anthropic/claude-haiku-4-5", 100_000)])
+def test_openai_and_anthropic_surely_have_one(model: str, lines: int):
+    service = batch_service(client_of(model, params={"max_tokens": 9}))
     assert service is not None
-    assert (service.known, service.limits) == (True, limits)
+    assert (service.known, service.limits.lines) == (True, lines)
 
 
 def test_an_endpoint_of_ones_own_may_have_one():
@@ -51,18 +47,14 @@ def test_an_endpoint_of_ones_own_may_have_one():
         for client in (client_of("m", base_url="http://localhost:1/v1"), client_of(None, client=provider)):
             service = batch_service(client)
             assert service is not None
-            assert (service.known, service.limits) == (False, OPENAI_LIMITS)
+            assert (service.known, service.limits.lines, service.limits.bytes) == (False, 50_000, 200_000_000)
 
 
 @pytest.mark.parametrize("model", ["google/gemini-2.5-pro", "mistral/mistral-small-latest"])
-def test_others_have_none_that_is_spoken(model: str):
+def test_others_have_none_that_is_spoken_and_say_so_when_it_is_needed(model: str):
     assert batch_service(client_of(model)) is None
-
-
-def test_a_model_in_this_process_has_none():
-    given = client_of("openai/gpt-4o-mini")
-    given.provider = EMBEDDED
-    assert batch_service(given) is None
+    with pytest.raises(UsageError, match="has no Batch API"):
+        batch_service(client_of(model), needed=True)
 
 
 @pytest.mark.parametrize(("requests", "size", "batches"), [(0, 0, 0), (50_001, 0, 2), (10, 190_000_001, 2)])

@@ -224,3 +224,5 @@ def test_a_plan_for_a_model_with_a_price_tells_dollars():
     free = frame.llm.plan("{t}", schema=bool, model="m", base_url="http://localhost:1/v1", mode="batch")
     assert (free.usd, free.usd_batch) == (None, None)
     assert (free.mode, free.batch_api, free.batches) == ("batch", None, 1)
+    with pytest.raises(llmframe.UsageError, match="Batch API"):
+        frame.llm.plan("{t}", schema=bool, model="google/gemini-2.5-pro", mode="batch")
