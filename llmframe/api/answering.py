@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
-from typing import Final
+from typing import Final, Protocol
 
 from llmframe.api.prepared import Prepared
 from llmframe.clients.base import Client
@@ -58,10 +58,40 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         fail_fast=said.on_error == "raise",
         components=prepared.asking.question(client).components(),
     )
+    await carry_out(runner, client, run, plan, outcomes, post=post, listener=listener)
+
+
+class Worker(Protocol):
+    """What answers one part of a run."""
+
+    async def work(self) -> None:
+        """Deliver an outcome for every request of the plan."""
+        ...
+
+    async def landed(self) -> None:
+        """Wait until no attempt of this part uses the client."""
+        ...
+
+    async def kept(self) -> None:
+        """Wait until all that came back is safe in the store."""
+        ...
+
+
+async def carry_out(  # noqa: PLR0913 - one argument a part that is put together
+    worker: Worker,
+    client: Client,
+    run: Run,
+    plan: Plan,
+    outcomes: list[Outcome | None],
+    *,
+    post: Post,
+    listener: Callable[[Progress], None] | None,
+) -> None:
+    """Have `worker` answer a part of `run`, from the client's start to its end; arguments as in `answer`."""
 
     async def work() -> None:
         await client.start()
-        await runner.work()
+        await worker.work()
 
     tell: Callable[[Progress], None] | None = None
     if listener is not None:
@@ -73,13 +103,13 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         run.metrics.count_rows(plan, outcomes, missing=run.missing)
         if not run.active:
             run.metrics.run_ended(run.report())
-        closing = asyncio.create_task(_close(client, runner))
+        closing = asyncio.create_task(_close(client, worker))
         _closing.add(closing)
         closing.add_done_callback(_closing.discard)
         await asyncio.wait({closing}, timeout=CLOSING_SECONDS)
-        await runner.kept()
+        await worker.kept()
 
 
-async def _close(client: Client, runner: Runner) -> None:
-    await runner.landed()
+async def _close(client: Client, worker: Worker) -> None:
+    await worker.landed()
     await client.close()

@@ -7,8 +7,8 @@ import logging
 from collections.abc import Callable, Iterator
 from typing import Final, cast
 
-from llmframe.clients.base import RequestError
-from llmframe.clients.embeddings import BASE64, FLOATS, EmbeddingClient, Encoding, refuses_base64
+from llmframe.clients.base import Client, RequestError
+from llmframe.clients.embeddings import BASE64, FLOATS, Encoding, refuses_base64
 from llmframe.clients.refusals import dooms_run, transient
 from llmframe.core.embeddings import VectorReply, Width, embedding_schema
 from llmframe.core.outcome import Failure, Outcome
@@ -71,7 +71,7 @@ class Embedder:
         run: Run,
         plan: Plan,
         *,
-        client: EmbeddingClient,
+        client: Client,
         width: Width,
         options: SendOptions,
         bounds: Bounds,

@@ -1,0 +1,244 @@
+"""One `embed` over one frame: checked, run, its vectors as a column."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
+
+from llmframe.api.answering import carry_out
+from llmframe.api.arguments import LOCAL_ARGUMENTS, Arguments
+from llmframe.api.eager import Part
+from llmframe.api.keeping import store_of
+from llmframe.api.layout import Layout
+from llmframe.api.prepared import Asking, Prepared
+from llmframe.api.runs import new_run
+from llmframe.clients.embeddings import EmbeddingClient, open_embeddings
+from llmframe.core.columns import Column
+from llmframe.core.embeddings import CANONICAL, Width, embedding_schema, text_prompt
+from llmframe.core.plan import Plan
+from llmframe.core.request import Question
+from llmframe.core.template import Prompt, Template, compile_prompt
+from llmframe.engine.bridge import Post
+from llmframe.engine.embedding import Embedder
+from llmframe.engine.hop import OnLoop
+from llmframe.engine.packing import INPUT_TOKENS, REQUEST_INPUTS, Bounds
+from llmframe.engine.progress import Progress
+from llmframe.engine.sharing import shared_here
+from llmframe.errors import UsageError, did_you_mean
+from llmframe.frames import wrap
+from llmframe.frames.base import Frame
+from llmframe.options import SENDING_OPTIONS, UNSET, refuse_unknown, resolve_options
+
+CHAT_ONLY: Final = ("reask", "hedge", "output_mode")
+"""Sending options that mean nothing for vectors."""
+
+EMBED_ARGUMENTS: Final = (
+    *("into", "prefix", "dimensions", "batch_size", "wait", "where", "on_null"),
+    *("overwrite", "on_error", "meta", "progress", "loop"),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EmbedAsking(Asking):
+    """What an `embed` asks, apart from any rows.
+
+    Parameters
+    ----------
+    column
+        A column's name, or a template; `None` for a Series' cells.
+    dimensions
+        Numbers of a vector, where the model lets one choose.
+    batch_size
+        Texts of one request, at most.
+    wait
+        Seconds that texts which don't fill a request wait for other calls' texts.
+    """
+
+    column: str | Template | None
+    dimensions: int | None
+    batch_size: int
+    wait: float
+    width: Width = field(default_factory=Width)
+
+    def client(self, *, sends: bool = True) -> EmbeddingClient:
+        """A client for one part of a run; nothing is opened yet."""
+        sending = self.arguments.sending
+        return open_embeddings(
+            model=sending.model,
+            base_url=sending.base_url,
+            api_key=sending.api_key,
+            client=sending.client,
+            params=sending.params,
+            dimensions=self.dimensions,
+            timeout=sending.timeout,
+            sending=sends,
+        )
+
+    def prompt(self, names: Sequence[str], *, series: bool) -> Prompt:
+        """The column or template compiled against these columns."""
+        said = self.column
+        if said is None and not series:
+            raise UsageError(
+                f"`embed` needs the column whose texts are embedded, or a template; columns: {_few(names)}"
+            )
+        if said is None or (series and said == names[0]):
+            said = "{}" if series else said
+        elif isinstance(said, str):
+            said = "{" + said + "}" if said in names else said
+            if "{" not in said:
+                raise UsageError(
+                    f"no column {self.column!r}{did_you_mean(str(self.column), names) or ';'} columns: {_few(names)}; "
+                    'a template names columns in braces, "{title}: {body}"'
+                )
+        return compile_prompt(said, names, on_null=self.arguments.on_null, series=series)
+
+    def question(self, client: Any) -> Question:
+        """What all requests of the call share in their fingerprint."""
+        params = dict(self.arguments.sending.params)
+        if self.dimensions is not None:
+            params["dimensions"] = self.dimensions
+        return Question(
+            identity=client.identity, model=client.model, params=params, schema=CANONICAL, output_mode="auto"
+        )
+
+    def bounds(self, client: EmbeddingClient) -> Bounds:
+        """Of one request."""
+        return Bounds(inputs=self.batch_size, alone=INPUT_TOKENS if client.knows_limit else None)
+
+
+@dataclass(slots=True)
+class EmbedPart(Part):
+    """One part of an `embed`'s run."""
+
+    def work(
+        self, listener_: Callable[[Progress], None] | None, home: asyncio.AbstractEventLoop | None = None
+    ) -> Callable[[Post], Coroutine[Any, Any, None]]:
+        """The coroutine of the private loop, for the bridge."""
+        return lambda post: self._embed(post, listener_, home)
+
+    def columns(self) -> list[Column]:
+        """The new columns as far as outcomes are there; the vectors' width is what the answers had."""
+        ask = cast("EmbedAsking", self.prepared.asking)
+        (asked,) = ask.schema.fields
+        layout = replace(ask.layout, schema=embedding_schema(asked.name, ask.width))
+        return self.prepared.kept(layout.columns(self.plan, self.outcomes, missing=self.run.missing))
+
+    async def _embed(
+        self, post: Post, listener: Callable[[Progress], None] | None, home: asyncio.AbstractEventLoop | None
+    ) -> None:
+        ask, own = cast("EmbedAsking", self.prepared.asking), cast("EmbeddingClient", self.prepared.client)
+        client = own if home is None else OnLoop(own, home)
+        worker = Embedder(
+            self.run,
+            self.plan,
+            client=client,
+            width=ask.width,
+            options=ask.arguments.sending,
+            bounds=ask.bounds(own),
+            store=self.store,
+            shared=shared_here(),
+            outcomes=self.outcomes,
+            wait=ask.wait,
+            fail_fast=ask.arguments.on_error == "raise",
+            components=ask.question(own).components(),
+        )
+        await carry_out(worker, client, self.run, self.plan, self.outcomes, post=post, listener=listener)
+
+
+def embed_asking(column: object, options: Mapping[str, object], *, verb: str) -> EmbedAsking:
+    """Check what a call says.
+
+    Raises
+    ------
+    UsageError
+        For an unknown argument, or a value that can't work.
+    """
+    known = ("column", *EMBED_ARGUMENTS, *(name for name in SENDING_OPTIONS if name not in CHAT_ONLY))
+    refuse_unknown({name: value for name, value in options.items() if name not in known}, known, verb=verb)
+    if column is not None and not isinstance(column, str | Template):
+        raise UsageError(f"`column` must be a column's name or a template, got {type(column).__name__!r}")
+    dimensions, batch_size, wait = (options[name] for name in ("dimensions", "batch_size", "wait"))
+    local = {name: value for name, value in options.items() if name in LOCAL_ARGUMENTS and name != "into"}
+    said = {name: value for name, value in options.items() if name in SENDING_OPTIONS and value is not UNSET}
+    sending = resolve_options(said)
+    # `use(model=..., params=...)` speaks of a model that chats: it embeds nothing, and its params are refused
+    sending = replace(
+        sending,
+        model=cast("str | None", said.get("model")),
+        params=cast("Mapping[str, object]", said.get("params", {})),
+    )
+    if not isinstance(options["into"], str) or not options["into"]:
+        raise UsageError(f"`into` must be the name of a column, got {options['into']!r}")
+    arguments = Arguments(prompt_template=column, schema=None, sending=sending, **cast("Any", local))
+    width = Width(None if dimensions is None else _whole("dimensions", dimensions))
+    schema = embedding_schema(options["into"], width)
+    return EmbedAsking(
+        arguments,
+        schema,
+        Layout(schema=schema, prefix=arguments.prefix, meta=arguments.meta),
+        column=column,
+        dimensions=width.asked,
+        batch_size=REQUEST_INPUTS if batch_size is None else min(_whole("batch_size", batch_size), REQUEST_INPUTS),
+        wait=_seconds(wait),
+        width=width,
+    )
+
+
+def embed_part(native: object, ask: EmbedAsking, *, verb: str) -> EmbedPart:
+    """Check everything that a frame decides, and begin a run over its rows.
+
+    Raises
+    ------
+    UsageError
+        Before anything is sent, for whatever can't work.
+    """
+    frame, said = wrap(native), ask.arguments
+    prompt = ask.prompt(frame.names, series=frame.single)
+    if not frame.single:
+        ask.layout.check(frame.names, overwrite=said.overwrite, verb=verb)
+    asked = None if said.where is None else frame.mask(said.where)
+    client = ask.client()
+    prompt = text_prompt(prompt, most_tokens=INPUT_TOKENS if client.knows_limit else None)
+    prepared = Prepared(ask, frame, prompt, client, asked)
+    if said.on_null == "raise":
+        _refuse_nulls(prompt, frame, asked)
+    run = new_run(
+        model=client.model,
+        provider=client.provider,
+        rows=len(frame),
+        budget=said.sending.budget,
+        prices=said.sending.prices,
+    )
+    plan = Plan(prompt, ask.question(client).fingerprints(), length=len(frame), read=frame.cells, asked=asked)
+    return EmbedPart(prepared, run, plan, store_of(said.sending.cache, client))
+
+
+def _refuse_nulls(prompt: Prompt, frame: Frame, asked: list[bool] | None) -> None:
+    for position in prompt.positions:
+        if frame.null_count(position):
+            (cells,) = frame.cells([position], 0, len(frame))
+            nulls = sum(cell is None and (asked is None or asked[row]) for row, cell in enumerate(cells))
+            if nulls:
+                raise UsageError(
+                    f"column {frame.names[position]!r} has a null in {nulls:,} rows that would be asked; drop them "
+                    'with `where=`, or say on_null="skip"'
+                )
+
+
+def _whole(name: str, value: object) -> int:
+    if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+        raise UsageError(f"`{name}` must be a whole number from 1 up, got {value!r}")
+    return value
+
+
+def _seconds(value: object) -> float:
+    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < float("inf"):
+        raise UsageError(f"`wait` must be seconds from 0 up, got {value!r}")
+    return float(value)
+
+
+def _few(names: Sequence[str]) -> str:
+    most = 20
+    return ", ".join(map(repr, names[:most])) + (", …" if len(names) > most else "")
