@@ -59,6 +59,7 @@ def info(*, path: StorePath = None, as_json: AsJson = False) -> None:
             "oldest": _time(found.oldest),
             "newest": _time(found.newest),
             "claims": found.claims,
+            "jobs": found.jobs,
             "models": [
                 {"model": name, "entries": entries, "input_tokens": sent, "output_tokens": got}
                 for name, (entries, sent, got) in models.items()
@@ -69,6 +70,8 @@ def info(*, path: StorePath = None, as_json: AsJson = False) -> None:
             lines.append(f"kept     from {_time(found.oldest)} to {_time(found.newest)}")
         if found.claims:
             lines.append(f"asked    {found.claims:,} requests at the moment, by running processes")
+        if found.jobs:
+            lines.append(f"jobs     {found.jobs:,} batch jobs that may still bring answers")
         _tell(values, lines, as_json=as_json)
         if models and not as_json:
             numbers = [Column(name, justify="right") for name in ("answers", "tokens in", "tokens out")]
@@ -141,6 +144,9 @@ def clear(
             exits.say("nothing was removed")
             raise typer.Exit(exits.BROKEN)
         exits.say(f"removed {store.clear():,} answers")
+        jobs = store.info().jobs
+        if jobs:
+            exits.say(f"kept the track of {jobs:,} batch jobs that may still bring answers")
 
 
 def answer_line(key: bytes, entry: Stored) -> dict[str, object]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import datetime
 import os
+import sqlite3
 import sys
 import warnings
 from collections.abc import Generator
@@ -73,7 +74,7 @@ def set_aside(path: Path, damaged: Identity) -> Path | None:
         _move_companions(path, target)
     text = (
         f"the store {str(path)!r} was damaged: it was set aside as {str(target)!r} and a new one begun. "
-        "Answers kept in the old one are asked for again; if you don't want to rescue them, delete it"
+        f"Answers kept in the old one are asked for again; {_of_jobs(target)}if you don't want to rescue them, delete it"
     )
     warnings.warn_explicit(text, LlmframeWarning, *callers_place())
     return target
@@ -90,6 +91,24 @@ def begin(path: Path) -> None:
         if any(_companion(path, suffix).exists() for suffix in COMPANIONS):
             _move_companions(path, _free_name(path))
         os.close(os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
+
+
+def _of_jobs(path: Path) -> str:
+    """What to say of the batch jobs that are recorded in a damaged file."""
+    # Without a journal to read nothing is made beside it.
+    how = "mode=ro" if _companion(path, "-wal").exists() else "mode=ro&immutable=1"
+    try:
+        connection = sqlite3.connect(f"{path.as_uri()}?{how}", uri=True, timeout=0)
+        try:
+            named = connection.execute("SELECT count(*) FROM sqlite_schema WHERE name = 'jobs'").fetchone()[0]
+            count = connection.execute("SELECT count(*) FROM jobs WHERE NOT finished").fetchone()[0] if named else 0
+        finally:
+            connection.close()
+    except sqlite3.Error:
+        return "batch jobs recorded in it, if any, go on at their provider, but the new one doesn't know them; "
+    if not count:
+        return ""
+    return f"batch jobs recorded in it that aren't finished ({count}) go on, but the new one doesn't know them; "
 
 
 def _move_companions(path: Path, target: Path) -> None:

@@ -1,4 +1,4 @@
-"""What a store holds in sum, and taking answers out of it."""
+"""What a store holds in sum, and taking answers and finished jobs out of it."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from llmframe.stores.base import Stored
 from llmframe.stores.claims import lives
 from llmframe.stores.connections import Connection, Connections
 from llmframe.stores.layout import number
+from llmframe.stores.ledger_tables import is_laid_out
+from llmframe.stores.unfinished import finished_jobs, open_jobs, remove_job
 
 ROWS_AT_ONCE: Final = 2000
 """Answers that one transaction removes or reads, so that others get their turn."""
@@ -47,6 +49,8 @@ class StoreInfo:
         Counts by the model's name, `None` where the provider didn't tell it; most answers first.
     claims
         Requests that living processes are asking at the moment.
+    jobs
+        Batch jobs that may still come to something; their track is kept whatever is removed.
     """
 
     path: Path
@@ -56,6 +60,7 @@ class StoreInfo:
     newest: float | None
     models: dict[str | None, ModelCount]
     claims: int
+    jobs: int = 0
 
 
 def survey(connection: Connection, path: Path, now: float) -> StoreInfo:
@@ -79,6 +84,7 @@ def survey(connection: Connection, path: Path, now: float) -> StoreInfo:
         newest=None if newest is None else newest / 1000,
         models=models,
         claims=sum(count for owner, count in claims if lives(connection, owner, now)),
+        jobs=open_jobs(connection) if is_laid_out(connection) else 0,
     )
 
 
@@ -109,7 +115,11 @@ def export(connections: Connections) -> Iterator[tuple[bytes, Stored]]:
 
 
 def prune_older(connections: Connections, before: float) -> int:
-    """Remove what was kept earlier than `before` (seconds since 1970); returns how many answers."""
+    """Remove what was kept earlier than `before` (seconds since 1970); returns how many answers.
+
+    Finished jobs that were begun earlier go with it.
+    """
+    forget_finished(connections, before=before)
     removed, last = 0, connections.run("read", _last_id)
     for start in range(0, last + 1, ROWS_AT_ONCE):
         parameters = (start, start + ROWS_AT_ONCE, math.floor(before * 1000))
@@ -118,12 +128,19 @@ def prune_older(connections: Connections, before: float) -> int:
 
 
 def prune_larger(connections: Connections, max_bytes: int) -> int:
-    """Remove the oldest answers until the file is no larger than `max_bytes`; returns how many."""
+    """Remove the oldest answers until the file is no larger than `max_bytes`; returns how many.
+
+    Finished jobs go first, the oldest of them first: what is known of them costs nothing to lose.
+    """
     removed = 0
     while True:
         shrink(connections)
         size, entries = connections.run("tend", _size)
-        if size <= max_bytes or not entries:
+        if size <= max_bytes:
+            return removed
+        if forget_finished(connections, most=1):
+            continue
+        if not entries:
             return removed
         # By the average size, and a little more when that was too few: the pages of an index empty slowly.
         wanted = min(entries, max(math.ceil(entries * (size - max_bytes) / size), entries // 200, 1))
@@ -134,10 +151,31 @@ def prune_larger(connections: Connections, max_bytes: int) -> int:
 
 
 def clear(connections: Connections) -> int:
-    """Remove all answers; returns how many."""
+    """Remove all answers and all finished jobs; returns how many answers."""
+    forget_finished(connections)
     removed = _delete(connections, "1", ())
     shrink(connections)
     return removed
+
+
+def forget_finished(connections: Connections, *, before: float = math.inf, most: int | None = None) -> int:
+    """Remove jobs that are done with, the oldest first; returns how many.
+
+    Parameters
+    ----------
+    before
+        When they must have begun, in seconds since 1970.
+    most
+        How many at most; `None` for all.
+    """
+
+    def look(connection: Connection) -> list[str]:
+        return finished_jobs(connection, before=before)[:most] if is_laid_out(connection) else []
+
+    jobs = connections.run("tend", look)
+    for job in jobs:
+        remove_job(lambda work: connections.transact("tend", work), job)
+    return len(jobs)
 
 
 def shrink(connections: Connections) -> None:

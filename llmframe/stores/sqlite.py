@@ -147,6 +147,9 @@ class SqliteStore:
     def prune(self, *, older_than: float | None = None, max_bytes: int | None = None) -> int:
         """Remove answers, the oldest first, and shrink the file.
 
+        Batch jobs that are done with go, too: those as old, and as many as the size demands before any answer does.
+        The track of others is kept, whatever the size.
+
         Parameters
         ----------
         older_than
@@ -173,7 +176,10 @@ class SqliteStore:
         return removed
 
     def clear(self) -> int:
-        """Remove all answers and shrink the file; returns how many there were. Raises `StoreError`."""
+        """Remove all answers and shrink the file; returns how many there were. Raises `StoreError`.
+
+        The track of batch jobs that may still come to something is kept.
+        """
         return maintenance.clear(self._connections)
 
     def entries(self) -> Iterator[tuple[bytes, Stored]]:

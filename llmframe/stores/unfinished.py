@@ -26,9 +26,9 @@ def open_jobs(connection: Connection) -> int:
     return int(connection.execute(_COUNT_OPEN).fetchone()[0])
 
 
-def finished_jobs(connection: Connection, *, before: float | None = None) -> list[str]:
-    """The jobs that are done with, the oldest first, perhaps only those begun before a time (seconds since 1970)."""
-    rows = connection.execute(_DONE_WITH, (float("inf") if before is None else before,))
+def finished_jobs(connection: Connection, *, before: float) -> list[str]:
+    """The jobs that are done with and were begun before a time (seconds since 1970), the oldest first."""
+    rows = connection.execute(_DONE_WITH, (before,))
     return [job.decode() for (job,) in rows.fetchall()]
 
 

@@ -13,6 +13,8 @@ import pytest
 
 from llmframe.errors import LlmframeWarning
 from llmframe.stores.aside import begin, identity, set_aside
+from llmframe.stores.jobs import JobRecord
+from llmframe.stores.sqlite import SqliteStore
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="Windows has no modes")
 
@@ -102,3 +104,38 @@ def test_the_journal_of_a_deleted_store_gets_out_of_the_way(tmp_path: Path):
 
 def test_there_is_no_file_where_nothing_stands(tmp_path: Path):
     assert identity(tmp_path / "a.sqlite") is None
+
+
+def damaged(tmp_path: Path, *, finished: bool | None) -> str:
+    """What is said when a store is set aside that has one job, or none."""
+    store = SqliteStore(tmp_path / "a.sqlite")
+    if finished is not None:
+        ledger = store.open_ledger()
+        ledger.open_job(
+            JobRecord(
+                id="job-a", created=1.0, provider="openai", identity="", model="m", question="q", finished=finished
+            )
+        )
+    store.close()
+    seen = identity(store.path)
+    assert seen is not None
+    with pytest.warns(LlmframeWarning) as warned:
+        set_aside(store.path, seen)
+    return str(warned[0].message)
+
+
+def test_the_warning_tells_of_batch_jobs_that_run(tmp_path: Path):
+    assert "batch jobs recorded in it that aren't finished (1) go on" in damaged(tmp_path, finished=False)
+
+
+@pytest.mark.parametrize("finished", [None, True])
+def test_the_warning_is_silent_of_batch_jobs_where_none_runs(tmp_path: Path, *, finished: bool | None):
+    assert "batch jobs" not in damaged(tmp_path, finished=finished)
+
+
+def test_the_warning_tells_of_batch_jobs_where_nobody_can_tell(tmp_path: Path):
+    (tmp_path / "a").write_bytes(b"x" * 2000)
+    seen = identity(tmp_path / "a")
+    assert seen is not None
+    with pytest.warns(LlmframeWarning, match="batch jobs recorded in it, if any, go on at their provider"):
+        set_aside(tmp_path / "a", seen)
