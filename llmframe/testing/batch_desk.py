@@ -6,9 +6,8 @@ import itertools
 import json
 import uuid
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, Final
-from urllib.parse import parse_qs
 
 from llmframe.testing import steps
 from llmframe.testing.answers import Response, error
@@ -17,9 +16,9 @@ from llmframe.testing.batch_faults import BatchCall, Results, disturbed
 from llmframe.testing.batch_lines import CHAT, EMBEDDINGS, Caps, Problem, Reading, read_lines
 from llmframe.testing.batch_state import Batch, Fate, Surroundings
 from llmframe.testing.batches import BatchService
-from llmframe.testing.files import MAX_FILE_BYTES, StoredFile
+from llmframe.testing.file_desk import FileDesk, Route, Served, in_json, page, query_of
+from llmframe.testing.files import StoredFile
 from llmframe.testing.http import Exchange, Head
-from llmframe.testing.multipart import read_form
 from llmframe.testing.shapes import as_object, is_object
 
 PAGE: Final = 20
@@ -45,22 +44,6 @@ _CALLS: Final[dict[tuple[str, str, bool, str], BatchCall]] = {
 """By method, collection, whether an id follows, and what follows that."""
 
 
-@dataclass(frozen=True, slots=True)
-class Route:
-    """Which call a request is, and the id in its path."""
-
-    call: BatchCall
-    id: str
-
-
-@dataclass(frozen=True, slots=True)
-class Served:
-    """The answer of a call, and the id of the file or batch that it was about."""
-
-    answer: Response
-    what: str
-
-
 class BatchDesk:
     """Answers the calls; everything runs in the serving loop."""
 
@@ -68,6 +51,7 @@ class BatchDesk:
         self._service = service
         self._book = book
         self._around = Surroundings(answer=answer, paid=book.paid, files=book.files, clock=self._clock)
+        self._file_desk = FileDesk(book.files, clock=self._clock, stored=self._stored)
         self._numbers = itertools.count(1)
         self._mark = uuid.uuid4().hex[:8]
         self._unseen: dict[str, int] = {}
@@ -84,13 +68,12 @@ class BatchDesk:
                 the_id, rest = "".join(parts[at + 1 : at + 2]), "/".join(parts[at + 2 :])
                 call = _CALLS.get((head.method, part, bool(the_id), rest))
                 if call == "content":
-                    call = self._kind_of_file(the_id)
+                    call = self._file_desk.call_for(the_id)
                 return None if call is None else Route(call, the_id)
         return None
 
     def serve(self, route: Route, exchange: Exchange, *, now: float) -> Served:
         """Do what a call asks for, at the time `now` (seconds of the serving loop), unless a fault comes first."""
-        self._book.called(route.call)
         fault = self._book.take_fault(route.call)
         done: list[Served] = []
 
@@ -100,12 +83,12 @@ class BatchDesk:
 
         answer = work() if fault is None else fault.answer(work)
         what = done[0].what if done else route.id
-        self._log(route.call, what)
+        self._came(route.call, what)
         return Served(answer, what)
 
     def refuse(self, route: Route, step: steps.Step) -> Served:
         """The answer of a call while nothing works."""
-        self._book.called(route.call)
+        self._came(route.call, route.id)
         return Served(disturbed(Response(), step), route.id)
 
     def replied(self, route: Route, served: Served) -> None:
@@ -113,57 +96,28 @@ class BatchDesk:
         if served.answer.ending == "whole":
             self._log(f"{route.call}-replied", served.what)
 
+    def _came(self, call: str, what: str) -> None:
+        self._log(call, what)
+        self._book.called(call)
+
+    def _stored(self, file_id: str) -> None:
+        self._book.uploads += 1
+        self._unseen[file_id] = self._service.late_files
+
     def _log(self, event: str, what: str) -> None:
         if self._service.log is not None:
             self._service.log(event, what or "-")
 
     def _do(self, route: Route, exchange: Exchange, now: float) -> Served:
         match route.call:
-            case "upload":
-                return self._upload(exchange)
             case "create":
                 return self._create(exchange, now)
             case "list":
-                return Served(self._list(exchange.head.query), "")
-            case "files":
-                purpose = _query(exchange.head.query).get("purpose")
-                listed = [file.object() for file in self._book.files.newest(purpose)]
-                return Served(_page(listed, has_more=False), "")
+                return Served(self._list(query_of(exchange)))
             case "state" | "cancel":
                 return Served(self._of_batch(route, now), route.id)
             case _:
-                return Served(self._of_file(route), route.id)
-
-    def _upload(self, exchange: Exchange) -> Served:
-        try:
-            form = read_form(exchange.body, exchange.head.headers.get("content-type", ""))
-        except ValueError as problem:
-            return Served(error(400, str(problem)), "")
-        file, purpose = form.get("file"), form.get("purpose")
-        if file is None or purpose is None:
-            name = "file" if file is None else "purpose"
-            return Served(error(400, f"'{name}' is a required property", param=name), "")
-        if purpose.data != b"batch":
-            message = f"'{purpose.data.decode('utf-8', 'replace')}' is not one of ['batch'] - 'purpose'"
-            return Served(error(400, message, param="purpose"), "")
-        if len(file.data) > MAX_FILE_BYTES:
-            return Served(error(413, "The file is too large; the maximum is 512 MB."), "")
-        created = int(self._service.clock())
-        stored = self._book.files.add(file.data, name=file.filename or "file", purpose="batch", created=created)
-        self._book.uploads += 1
-        self._unseen[stored.id] = self._service.late_files
-        return Served(_json(stored.object()), stored.id)
-
-    def _of_file(self, route: Route) -> Response:
-        file = self._book.files.get(route.id)
-        if file is None:
-            return error(404, f"No such File object: {route.id}", param="id")
-        if route.call == "file":
-            return _json(file.object())
-        if route.call == "delete":
-            self._book.files.remove(file.id)
-            return _json({"id": file.id, "object": "file", "deleted": True})
-        return Response(body=file.data, content_type="application/octet-stream")
+                return self._file_desk.do(route, exchange)
 
     def _create(self, exchange: Exchange, now: float) -> Served:
         try:
@@ -175,8 +129,9 @@ class BatchDesk:
             return Served(problem, "")
         file_id = str(request["input_file_id"])
         file = self._book.files.get(file_id)
-        if file is None or self._unseen.get(file_id, 0) > 0:
-            self._unseen[file_id] = self._unseen.get(file_id, 0) - 1
+        unseen = self._unseen.get(file_id, 0)
+        if file is None or unseen > 0:
+            self._unseen[file_id] = max(0, unseen - 1)
             return Served(error(404, f"No such File object: {file_id}", param="input_file_id"), "")
         if file.purpose != "batch":
             return Served(error(400, f"File {file_id} has the wrong purpose.", param="input_file_id"), "")
@@ -192,7 +147,7 @@ class BatchDesk:
         self._book.batches[batch.id] = batch
         self._book.created += 1
         self._unlisted[batch.id] = self._service.late_listing
-        return Served(_json(batch.object()), batch.id)
+        return Served(in_json(batch.object()), batch.id)
 
     def _read(self, file: StoredFile, endpoint: str) -> Reading:
         """The lines of a file, and everything for which the service would refuse them."""
@@ -215,8 +170,10 @@ class BatchDesk:
         fate = self._book.fates.take() or Fate()
         return replace(fate, results=self._book.results.take() or Results())
 
-    def _list(self, query: str) -> Response:
-        asked = _query(query)
+    def _list(self, asked: dict[str, str]) -> Response:
+        given = asked.get("limit", str(PAGE))
+        if not given.isdecimal() or not 0 < int(given) <= MAX_PAGE:
+            return error(400, f"Invalid 'limit': expected an integer from 1 to {MAX_PAGE}.", param="limit")
         batches = [batch for batch in reversed(self._book.batches.values()) if self._is_listed(batch)]
         after = asked.get("after")
         if after is not None:
@@ -224,8 +181,8 @@ class BatchDesk:
             if at is None:
                 return error(400, f"No batch found with id '{after}'.", param="after")
             batches = batches[at + 1 :]
-        limit = min(int(asked.get("limit", PAGE)), MAX_PAGE)
-        return _page([batch.object() for batch in batches[:limit]], has_more=len(batches) > limit)
+        limit = int(given)
+        return page((batch.object() for batch in batches[:limit]), has_more=len(batches) > limit)
 
     def _is_listed(self, batch: Batch) -> bool:
         left = self._unlisted[batch.id]
@@ -237,11 +194,11 @@ class BatchDesk:
         if batch is None:
             return error(404, f"No batch found with id '{route.id}'.", param="batch_id")
         if route.call == "state":
-            return _json(batch.object(self._go_on(batch, now)))
+            return in_json(batch.object(self._go_on(batch, now)))
         if not batch.running:
             return error(409, f"Cannot cancel a batch with status '{batch.status}'.")
         batch.cancel(self._service.cancel_share)
-        return _json(batch.object())
+        return in_json(batch.object())
 
     def _go_on(self, batch: Batch, now: float) -> str | None:
         """Let a batch that is asked after go on; the word that it names in place of its state."""
@@ -253,12 +210,6 @@ class BatchDesk:
         late = now - batch.began < self._service.seconds
         batch.go_on(polls=self._service.polls, late=late, held=self._book.held)
         return None
-
-    def _kind_of_file(self, file_id: str) -> BatchCall:
-        file = self._book.files.get(file_id)
-        if file is None or file.purpose == "batch":
-            return "content"
-        return "errors" if file.name.endswith("_error.jsonl") else "output"
 
 
 def _problem_of(request: dict[str, Any]) -> Response | None:
@@ -280,16 +231,3 @@ def _problem_of(request: dict[str, Any]) -> Response | None:
         message = "Invalid 'metadata': at most 16 pairs of a key of 64 and a string of 512 characters."
         return error(400, message, param="metadata")
     return None
-
-
-def _json(value: dict[str, Any]) -> Response:
-    return Response(body=json.dumps(value).encode())
-
-
-def _page(items: list[dict[str, Any]], *, has_more: bool) -> Response:
-    first, last = (items[0]["id"], items[-1]["id"]) if items else (None, None)
-    return _json({"object": "list", "data": items, "first_id": first, "last_id": last, "has_more": has_more})
-
-
-def _query(text: str) -> dict[str, str]:
-    return {name: values[-1] for name, values in parse_qs(text).items()}

@@ -66,16 +66,15 @@ def read_lines(data: bytes, *, endpoint: str, caps: Caps) -> Reading:
             f"The batch input file is larger than the {caps.bytes} maximum. Please try again with a smaller batch."
         )
         return _refused(Problem(code="file_too_large", message=message))
-    raw = data.splitlines() if b"\r" in data else data.split(b"\n")
-    while raw and not raw[-1].strip():
-        raw.pop()
-    if not raw:
+    end = _end_of_text(data)
+    if end == 0:
         return _refused(Problem(code="empty_file", message="The batch input file is empty."))
-    if len(raw) > caps.lines:
-        message = f"The batch input file has {len(raw)} requests, which is more than the maximum of {caps.lines}."
+    count = data.count(b"\n", 0, end) + 1
+    if count > caps.lines:
+        message = f"The batch input file has {count} requests, which is more than the maximum of {caps.lines}."
         return _refused(Problem(code="too_many_tasks", message=message))
     reader = _Reader(endpoint)
-    lines = [line for line in map(reader.read, raw) if line is not None]
+    lines = [line for line in map(reader.read, _cut(data, end)) if line is not None]
     if reader.inputs > caps.inputs:
         message = f"The batch has {reader.inputs} embedding inputs, which is more than the maximum of {caps.inputs}."
         return _refused(Problem(code="too_many_inputs", message=message))
@@ -118,6 +117,24 @@ def digest(prompt: str) -> str:
 
 def _refused(problem: Problem) -> Reading:
     return Reading(lines=[], model=None, tokens=0, problems=[problem])
+
+
+def _end_of_text(data: bytes) -> int:
+    """Where the last line ends: blank ones after it don't count."""
+    end = len(data)
+    while end and data[end - 1 : end].isspace():
+        end -= 1
+    return end
+
+
+def _cut(data: bytes, end: int) -> Iterator[bytes]:
+    """Line by line: a file of 200 MB isn't held twice."""
+    at = 0
+    while at < end:
+        next_at = data.find(b"\n", at, end)
+        next_at = end if next_at < 0 else next_at
+        yield data[at:next_at]
+        at = next_at + 1
 
 
 def _is_json(body: bytes) -> bool:

@@ -134,7 +134,7 @@ class Batch:
             self.settle(self.fate.end, share)
         else:
             self.move("in_progress")
-            self.work(min(share, self.polls / polls))
+            self.work(0.0 if late else min(share, self.polls / polls))
             if 1 < self.polls == polls - 1 and self.fate.end == "completed":
                 self.work(1.0)
                 self.move("finalizing")

@@ -31,7 +31,7 @@ class BatchService:
     polls
         How often a batch is asked after until it has ended, at least 1.
     seconds
-        How long a batch takes at least, in seconds of the serving loop.
+        How long a batch takes at least, in seconds of the serving loop; until then none of its lines is done.
     words
         States that a new batch names first, one each time it's asked after, before it goes on: `("queued", "new")`.
     cancel_share

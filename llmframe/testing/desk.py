@@ -10,11 +10,12 @@ from typing import Any
 
 from llmframe.testing import steps
 from llmframe.testing.answers import Response, error, respond
-from llmframe.testing.batch_desk import BatchDesk, LineAnswer, Route, Served
+from llmframe.testing.batch_desk import BatchDesk, LineAnswer
 from llmframe.testing.calls import Call, read_call
 from llmframe.testing.delivery import Delivery
 from llmframe.testing.embeddings import EmbeddingCall, embed, read_embedding
 from llmframe.testing.faults import Faults
+from llmframe.testing.file_desk import Route, Served
 from llmframe.testing.gate import Gate
 from llmframe.testing.http import Connection, Exchange, response
 from llmframe.testing.latency import Latency, latency_of
@@ -107,13 +108,10 @@ class Desk:
 
     def _batch_call(self, exchange: Exchange, route: Route) -> None:
         loop = asyncio.get_running_loop()
-        refused = self._policy.unauthorized(exchange.head.headers)
-        if self._outage is not None:
-            served = self.batches.refuse(route, self._outage)
-        elif refused is not None:
-            served = Served(refused, route.id)
-        else:
-            served = self.batches.serve(route, exchange, now=loop.time())
+        try:
+            served = self._serve(exchange, route, now=loop.time())
+        except Exception as exc:  # noqa: BLE001 - as for a model call: a fault in the test's own function
+            served = Served(error(400, f"the simulated provider can't answer: {exc!r}", code="testing"))
 
         def answered(*_: object) -> None:  # just before the answer is written; it has been in the loop's next round
             loop.call_soon(self.batches.replied, route, served)
@@ -123,6 +121,12 @@ class Desk:
             loop.call_later(served.answer.delay, self.gate.passes, lambda: delivery.deliver(exchange, served.answer))
         else:
             self.gate.passes(lambda: delivery.deliver(exchange, served.answer))
+
+    def _serve(self, exchange: Exchange, route: Route, *, now: float) -> Served:
+        if self._outage is not None:
+            return self.batches.refuse(route, self._outage)
+        refused = self._policy.unauthorized(exchange.head.headers)
+        return Served(refused, route.id) if refused is not None else self.batches.serve(route, exchange, now=now)
 
     def _model_call(self, exchange: Exchange) -> None:
         exchange.model_call = True

@@ -53,7 +53,10 @@ class Server(Spoken):
         assert self.told() == name
 
     def events(self) -> list[tuple[str, str]]:
-        """Kinds and prompts' digests of the events since the last look, once no client is connected any more."""
+        """Kinds and prompts' digests of the events since the last look, once no client is connected any more.
+
+        A call of the Batch API has the id of its file or batch in place of a digest.
+        """
         self.tell("settle")
         lines = self._log.read_text().splitlines()
         new, self._read = lines[self._read :], len(lines)
@@ -62,6 +65,10 @@ class Server(Spoken):
     def asked(self) -> Counter[str]:
         """How often each prompt was asked since the last look."""
         return Counter(prompt for kind, prompt in self.events() if kind == "asked")
+
+    def batches(self, **settings: object) -> None:
+        """Set attributes of the Batch API, such as `polls=3`."""
+        self.tell("batches", settings)
 
 
 class Forker(Spoken):

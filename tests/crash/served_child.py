@@ -1,14 +1,16 @@
 """A simulated provider in a process of its own: logs every event, and sends a signal at the k-th.
 
-Events are requests that arrive and replies that have gone out. For each line of stdin, a JSON list of a name and its
-arguments, it does what is named and prints that name.
+Events are requests that arrive and replies that have gone out; the calls of the Batch API, `upload` when its work has
+been done and `upload-replied` when the answer has gone out. A line of a batch that is answered is logged as `paid`, but
+is no event that a signal waits for: all lines of a batch are answered in one moment.
+
+For each line of stdin, a JSON list of a name and its arguments, it does what is named and prints that name.
 """
 
 from __future__ import annotations
 
 import asyncio
 import functools
-import hashlib
 import json
 import math
 import os
@@ -18,8 +20,10 @@ import urllib.request
 from pathlib import Path
 from typing import Any
 
-from llmframe.testing import Hang, Provider, Step
+from llmframe.testing import Hang, Provider, Step, digest
+from llmframe.testing.file_desk import Route
 from llmframe.testing.http import Exchange
+from llmframe.testing.tally import prompt_of
 
 
 class Log:
@@ -38,7 +42,18 @@ class Log:
         self._armed = None
 
     def event(self, kind: str, prompt: str) -> None:
-        self._file.write(f"{kind} {hashlib.sha256(prompt.encode()).hexdigest()[:16]}\n")
+        self.note(kind, digest(prompt))
+        self.count()
+
+    def call(self, kind: str, what: str) -> None:
+        """A call of the Batch API, and the id of its file or batch."""
+        self.note(kind, what)
+        self.count()
+
+    def note(self, kind: str, what: str) -> None:
+        self._file.write(f"{kind} {what}\n")
+
+    def count(self) -> None:
         if self._armed is not None:
             self._left -= 1
             if self._left == 0:
@@ -54,12 +69,16 @@ class Desk:
         self._answers: float = math.inf
         self._trap: tuple[int, int] | None = None
         self._places = 0
+        self.in_batch = False
 
     def trap(self, pid: int, k: int, number: int, places: int) -> None:
         """Withhold the answers to the last `places` of the next `k` requests, and signal a process at the k-th."""
         self._answers, self._trap, self._places = k - places, (pid, number), places
 
     def answer(self, prompt: str, request: dict[str, Any]) -> Step | None:
+        if self.in_batch:
+            self._log.note("paid", digest(prompt))
+            return None
         self._log.event("asked", prompt)
         self._answers -= 1
         if self._answers >= 0:
@@ -82,10 +101,25 @@ def serve(path: Path, seconds: float) -> None:
 
     def replied(exchange: Exchange, response: Any) -> None:
         answered(exchange, response)
-        prompt = json.loads(exchange.body)["messages"][-1]["content"]
+        prompt = prompt_of(json.loads(exchange.body))
         asyncio.get_running_loop().call_soon(log.event, "replied", prompt)  # by then the reply has been written
 
     delivery._answered = replied
+    batch_call = provider._desk._batch_call
+
+    def called(exchange: Exchange, route: Route) -> None:
+        desk.in_batch = True
+        batch_call(exchange, route)
+        desk.in_batch = False
+
+    provider._desk._batch_call = called
+    provider.batches.log = log.call
+
+    def batches(settings: dict[str, Any]) -> None:
+        """Set attributes of the Batch API, such as `polls`."""
+        for word, value in settings.items():
+            setattr(provider.batches, word, value)
+
     with provider:
         tell(provider.base_url)
         for line in sys.stdin:
@@ -93,7 +127,9 @@ def serve(path: Path, seconds: float) -> None:
             if name == "settle":
                 settle(provider)
             else:
-                work = {"arm": log.arm, "disarm": log.disarm, "trap": desk.trap, "free": desk.free}[name]
+                work = {"arm": log.arm, "disarm": log.disarm, "trap": desk.trap, "free": desk.free, "batches": batches}[
+                    name
+                ]
                 provider._in_loop(functools.partial(work, *given))
             tell(name)
 
