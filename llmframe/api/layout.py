@@ -24,6 +24,7 @@ META_FIELDS: Final[tuple[tuple[str, ColumnType], ...]] = (
     ("seconds", ColumnType("float")),
     ("finish_reason", STRING),
     ("source", STRING),
+    ("price", STRING),
     ("fingerprint", STRING),
 )
 
@@ -105,9 +106,14 @@ class Layout:
                 f"    {call}(..., overwrite=True)"
             )
 
-    def columns(self, plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure) -> list[Column]:
-        """The columns' values for every row of `plan`; `missing` is the failure of a request without an outcome."""
-        entries, rows = _entries(plan, outcomes, missing=missing, meta=self.meta)
+    def columns(self, plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure | None) -> list[Column]:
+        """The columns' values for every row of `plan`.
+
+        `missing` is the failure of a request without an outcome; `None` while it may still get one: nulls, and the
+        source `"pending"`.
+        """
+        pending = Answer("", (None,) * len(self.schema.fields))
+        entries, rows = _entries(plan, outcomes, missing=missing or pending, meta=self.meta)
         answers = [entry.result.values if isinstance(entry.result, Answer) else None for entry in entries]
         values: list[list[object]] = [
             [None if answer is None else answer[position] for answer in answers]
@@ -139,13 +145,14 @@ class _Entry:
 
 
 def _entries(
-    plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure, meta: bool
+    plan: Plan, outcomes: Sequence[Outcome | None], *, missing: Failure | Answer, meta: bool
 ) -> tuple[list[_Entry], array[int] | None]:
     """What rows can get, each once, and the place of every row's; `None` where rows are in that order.
 
     Tokens and dollars stand on the first row of a shared request, so that columns and bill have the same sum.
     """
-    told = [*outcomes, *[None] * (len(plan.first_rows) - len(outcomes))]
+    pending = Outcome(result=missing, source="pending") if isinstance(missing, Answer) else None
+    told = [outcome or pending for outcome in (*outcomes, *[None] * (len(plan.first_rows) - len(outcomes)))]
     entries = [
         _Entry(missing if outcome is None else outcome.result, _meta(outcome, first=True) if meta else None)
         for outcome in told
@@ -164,7 +171,7 @@ def _entries(
         entries,
         failed=lambda failure: _Entry(failure, nothing),
         outside=_Entry(None),
-        missing=_Entry(missing, nothing),
+        missing=_Entry(missing, _meta(pending, first=True) if meta else None),
     )
     return entries, rows
 
@@ -177,7 +184,8 @@ def _meta(outcome: Outcome | None, *, first: bool) -> dict[str, object]:
     found |= {
         "model": outcome.model and storable(outcome.model),
         "finish_reason": outcome.finish_reason and storable(outcome.finish_reason),
-        "source": outcome.source if first or outcome.source == "cache" else "shared",
+        "source": outcome.source if first or outcome.source in ("cache", "pending") else "shared",
+        "price": _price_class(outcome, first=first),
         "fingerprint": outcome.fingerprint,
     }
     if first:
@@ -190,6 +198,13 @@ def _meta(outcome: Outcome | None, *, first: bool) -> dict[str, object]:
             "seconds": outcome.seconds,
         }
     return found
+
+
+def _price_class(outcome: Outcome, *, first: bool) -> str | None:
+    """At which price a row's request was asked in this run: live, batch, or none; `None` while or if it wasn't."""
+    if outcome.source == "pending" or (isinstance(outcome.result, Failure) and not outcome.attempts):
+        return None
+    return outcome.source if first and outcome.source in ("live", "batch") else "cached"
 
 
 def _free_prefix(names: Sequence[str], existing: Sequence[str]) -> str:

@@ -7,7 +7,8 @@ from typing import Literal
 
 from llmframe.errors import ErrorKind
 
-Source = Literal["live", "cache", "shared", "batch"]
+Source = Literal["live", "cache", "shared", "batch", "pending"]
+"""Where an answer came from; `"pending"` stands in the frame of a job that goes on: nowhere yet."""
 
 
 @dataclass(frozen=True, slots=True)

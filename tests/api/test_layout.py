@@ -40,8 +40,17 @@ ANSWERS = st.sampled_from(
         ),
         Outcome(result=Answer("{}", ("neg", [])), usage=Usage(0, 0, 0), usd=0.0, source="cache", fingerprint="f1"),
         Outcome(result=Answer("{}", ("neg", [])), usage=Usage(0, 0, 0), usd=0.0, source="shared", fingerprint="f2"),
+        Outcome(
+            result=Answer("{}", ("neg", ["c"])),
+            usage=Usage(9, 1, 0),
+            usd=0.5,
+            attempts=1,
+            source="batch",
+            fingerprint="f3",
+        ),
     ]
 )
+PRICES = {"live": "live", "batch": "batch", "cache": "cached", "shared": "cached"}
 
 
 def layout_of(**options: Any) -> Layout:
@@ -77,7 +86,7 @@ def one_by_one(plan: Plan, outcomes: Sequence[Outcome | None], *, meta: bool) ->
 def told(outcome: Outcome | None, *, first: bool) -> dict[str, object]:
     free = {"attempts": 0, "input_tokens": 0, "output_tokens": 0, "cached_tokens": 0, "usd": 0.0, "seconds": 0.0}
     if outcome is None:
-        return {"model": None, "finish_reason": None, "source": None, "fingerprint": None} | free
+        return {"model": None, "finish_reason": None, "source": None, "price": None, "fingerprint": None} | free
     usage = outcome.usage
     tokens = {
         "input_tokens": usage.input_tokens,
@@ -87,7 +96,8 @@ def told(outcome: Outcome | None, *, first: bool) -> dict[str, object]:
     paid = {"attempts": outcome.attempts, "usd": outcome.usd, "seconds": outcome.seconds, **tokens}
     source = outcome.source if first or outcome.source == "cache" else "shared"
     said = {"model": outcome.model, "finish_reason": outcome.finish_reason}
-    return {**said, "source": source, "fingerprint": outcome.fingerprint, **(paid if first else free)}
+    said |= {"source": source, "price": PRICES[source], "fingerprint": outcome.fingerprint}
+    return {**said, **(paid if first else free)}
 
 
 @pytest.mark.parametrize("meta", [False, True])
@@ -130,6 +140,50 @@ def test_rows_that_all_differ_take_nothing():
     assert label.values == ["pos", None]
     assert error.values == [None, "cancelled: stopped"]
     assert [list(entry) for entry in meta.values if isinstance(entry, dict)] == [[name for name, _ in META_FIELDS]] * 2
+
+
+def test_each_row_tells_the_price_at_which_it_was_asked():
+    late = Failure("timeout", "late")
+    outcomes: list[Outcome | None] = [
+        Outcome(result=late, attempts=2),
+        Outcome(result=Failure("budget", "all of it is spent")),
+        Outcome(result=Failure("batch_expired", "not done in time"), attempts=1, source="batch"),
+        Outcome(result=Answer("{}", ("pos", [])), attempts=1, source="batch"),
+        Outcome(result=Answer("{}", ("pos", [])), source="cache"),
+        None,
+    ]
+    rows = ["late", "unsent", "expired", "good", "kept", "stopped", "good", "late"]
+    *_, meta = layout_of(meta=True).columns(drawn(rows), outcomes, missing=STOPPED)
+    told: list[Any] = meta.spread()
+    assert [entry["price"] for entry in told] == ["live", None, "batch", "batch", "cached", None, "cached", "cached"]
+
+
+@pytest.mark.parametrize("into", [None, "all"])
+def test_a_row_that_waits_has_neither_values_nor_an_error_and_says_so(into: str | None):
+    outcomes: list[Outcome | None] = [Outcome(result=Answer("{}", ("pos", ["a"])), attempts=1), None]
+    rows = ["done", "waits", None, "waits", "outside"]
+    plan = drawn(rows, asked=[True, True, True, True, False])
+    columns = layout_of(into=into, meta=True).columns(plan, outcomes, missing=None)
+    spread: list[Any] = columns[0].spread()
+    if into is None:
+        names = [column.name for column in columns]
+        spread = [dict(zip(names, row, strict=True)) for row in zip(*(c.spread() for c in columns), strict=True)]
+    done, waits, null, again, outside = spread
+    assert (done["label"], done["error"], done["llm_meta"]["source"]) == ("pos", None, "live")
+    for row in (waits, again):
+        assert (row["label"], row["tags"], row["error"]) == (None, None, None)
+        assert (row["llm_meta"]["source"], row["llm_meta"]["price"]) == ("pending", None)
+    assert null["error"].startswith("null: ")
+    assert null["llm_meta"]["source"] is None
+    assert outside is None if into else outside["llm_meta"] is None
+
+
+def test_rows_that_are_not_drawn_yet_wait_as_well():
+    plan = drawn(["a", "b"], chunks=0)
+    label, _, error, meta = layout_of(meta=True).columns(plan, [], missing=None)
+    told: list[Any] = meta.spread()
+    assert (label.spread(), error.spread()) == ([None, None], [None, None])
+    assert [entry["source"] for entry in told] == ["pending", "pending"]
 
 
 def test_a_schema_with_a_column_of_ours_twice_is_told():
