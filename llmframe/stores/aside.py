@@ -74,7 +74,8 @@ def set_aside(path: Path, damaged: Identity) -> Path | None:
         _move_companions(path, target)
     text = (
         f"the store {str(path)!r} was damaged: it was set aside as {str(target)!r} and a new one begun. "
-        f"Answers kept in the old one are asked for again; {_of_jobs(target)}if you don't want to rescue them, delete it"
+        f"Answers kept in the old one are asked for again; {_of_jobs(target)}"
+        "if you don't want to rescue them, delete it"
     )
     warnings.warn_explicit(text, LlmframeWarning, *callers_place())
     return target

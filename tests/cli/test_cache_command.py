@@ -11,6 +11,7 @@ from llmframe.cli.cache_command import size_text
 from llmframe.cli.main import app
 from llmframe.core.outcome import Usage
 from llmframe.stores.base import Stored
+from llmframe.stores.jobs import JobRecord
 from llmframe.stores.sqlite import SqliteStore, default_path
 
 DAY = 86_400
@@ -128,6 +129,18 @@ def test_clear_asks_first_and_without_anybody_to_ask_wants_a_yes(path: Path):
     assert kept(path) == 10
     assert cache("clear", "--path", str(path), "--yes").stderr == "removed 10 answers\n"
     assert kept(path) == 0
+
+
+def test_batch_jobs_that_may_still_bring_answers_are_told_and_outlive_a_clearing(path: Path):
+    assert json.loads(cache("info", "--path", str(path), "--json").stdout)["jobs"] == 0
+    ledger = SqliteStore(path).open_ledger()
+    ledger.open_job(JobRecord(id="job-a", created=1.0, provider="openai", identity="", model="m", question="q"))
+    assert "jobs     1 batch jobs that may still bring answers" in cache("info", "--path", str(path)).stdout
+    assert cache("clear", "--path", str(path), "--yes").stderr.splitlines() == [
+        "removed 10 answers",
+        "kept the track of 1 batch jobs that may still bring answers",
+    ]
+    assert json.loads(cache("info", "--path", str(path), "--json").stdout)["jobs"] == 1
 
 
 @pytest.mark.parametrize("command", [["prune", "--older-than", "1d"], ["export"], ["clear", "--yes"]])
