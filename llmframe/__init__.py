@@ -23,7 +23,10 @@ from llmframe.options import use
 
 if TYPE_CHECKING:
     from llmframe import datasets, testing
+    from llmframe.api.embed import aembed, embed
     from llmframe.api.files import amap_file, map_file, plan_file
+    from llmframe.api.joblist import job, jobs
+    from llmframe.api.jobs import Job, submit
     from llmframe.api.runs import cancel, last_run
     from llmframe.api.stream_verbs import astream, stream
     from llmframe.api.verbs import amap, map, plan  # noqa: A004 - the verb's name
@@ -35,6 +38,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
+    "Job",
     "LlmframeError",
     "LlmframeWarning",
     "MissingExtraError",
@@ -45,12 +49,16 @@ __all__ = [
     "Template",
     "UsageError",
     "__version__",
+    "aembed",
     "amap",
     "amap_file",
     "astream",
     "cancel",
     "datasets",
+    "embed",
     "errors",
+    "job",
+    "jobs",
     "last_run",
     "map",
     "map_file",
@@ -59,26 +67,33 @@ __all__ = [
     "plan_file",
     "register",
     "stream",
+    "submit",
     "testing",
     "use",
 ]
 
 # Loaded by need: together they take as long to import as pandas (0.3 s of CPU), and `import llmframe` 0.03 s.
 _HOMES = {
+    "Job": "llmframe.api.jobs",
     "PlanReport": "llmframe.report",
     "Progress": "llmframe.engine.progress",
     "RunReport": "llmframe.report",
     "Template": "llmframe.core.template",
+    "aembed": "llmframe.api.embed",
     "amap": "llmframe.api.verbs",
     "amap_file": "llmframe.api.files",
     "astream": "llmframe.api.stream_verbs",
     "cancel": "llmframe.api.runs",
+    "embed": "llmframe.api.embed",
+    "job": "llmframe.api.joblist",
+    "jobs": "llmframe.api.joblist",
     "last_run": "llmframe.api.runs",
     "map": "llmframe.api.verbs",
     "map_file": "llmframe.api.files",
     "plan": "llmframe.api.verbs",
     "plan_file": "llmframe.api.files",
     "stream": "llmframe.api.stream_verbs",
+    "submit": "llmframe.api.jobs",
 }
 _MODULES = ("datasets", "testing")
 

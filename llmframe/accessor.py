@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from typing import Unpack
 
     from llmframe.api.arguments import Fallback, Labels, LoopOption, MapOptions, Mode, Nested, OnError
+    from llmframe.api.embedding import EmbedOptions
+    from llmframe.api.jobs import Job
     from llmframe.core.template import OnNull
     from llmframe.engine.progress import ProgressOption
     from llmframe.report import PlanReport
@@ -32,7 +34,7 @@ class Verbs:
     def __repr__(self) -> str:
         """The verbs by name; a lazy query has but one, for its rows aren't there yet."""
         kind = type(self._frame).__name__
-        verbs = "map" if kind in ("LazyFrame", "Expr") else "map, amap, stream, astream, plan"
+        verbs = "map" if kind in ("LazyFrame", "Expr") else "map, amap, stream, astream, submit, plan, embed, aembed"
         return f"<llm verbs of {kind}: {verbs}>"
 
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
@@ -221,6 +223,14 @@ class Verbs:
     ) -> AsyncGenerator[Any]:
         return _verbs().astream(self._frame, prompt_template, schema, rows=rows, ordered=ordered, **options)
 
+    def submit(  # noqa: D102 - documented by the function
+        self,
+        prompt_template: object,
+        schema: object = None,
+        **options: Unpack[MapOptions],
+    ) -> Job[Any]:
+        return _verbs().submit(self._frame, prompt_template, schema, **options)
+
     def plan(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.plan?` helps
         self,
         prompt_template: object,
@@ -303,12 +313,19 @@ class Verbs:
             **unknown,
         )
 
+    def embed(self, column: object = None, **options: Unpack[EmbedOptions]) -> Any:  # noqa: D102 - documented by the function
+        return _verbs().embed(self._frame, column, **options)
+
+    async def aembed(self, column: object = None, **options: Unpack[EmbedOptions]) -> Any:  # noqa: D102 - documented by the function
+        return await _verbs().aembed(self._frame, column, **options)
+
 
 def _document() -> None:
     """Give the verbs the docstrings of the functions, and the written-out signatures to those that pass options on."""
-    for method in (Verbs.map, Verbs.amap, Verbs.stream, Verbs.astream, Verbs.plan):
+    embeds = (Verbs.embed, Verbs.aembed)
+    for method in (Verbs.map, Verbs.amap, Verbs.stream, Verbs.astream, Verbs.submit, Verbs.plan, *embeds):
         method.__doc__ = getattr(_verbs(), method.__name__).__doc__
-    for method in (Verbs.stream, Verbs.astream):
+    for method in (Verbs.stream, Verbs.astream, Verbs.submit, *embeds):
         shown = inspect.signature(getattr(_verbs(), method.__name__))
         (own, *_), (_, *others) = inspect.signature(method).parameters.values(), shown.parameters.values()
         cast("Any", method).__signature__ = shown.replace(parameters=[own, *others])

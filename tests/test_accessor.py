@@ -38,7 +38,7 @@ def test_every_class_of_the_list_carries_the_verbs():
     assert all(kind.llm is Verbs for kind in CLASSES)
 
 
-@pytest.mark.parametrize("verb", ["map", "amap", "stream", "astream", "plan"])
+@pytest.mark.parametrize("verb", ["map", "amap", "stream", "astream", "submit", "plan"])
 def test_a_verb_is_documented_and_written_out(verb: str):
     method = getattr(pd.DataFrame().llm, verb)
     assert method.__doc__ == getattr(llmframe, verb).__doc__
@@ -82,7 +82,7 @@ def test_every_argument_reaches_the_function():
         "output_mode": "x",
     }
     for name, value in wrong.items():
-        for verb in ("map", "stream", "astream", "plan"):
+        for verb in ("map", "stream", "astream", "submit", "plan"):
             with pytest.raises(UsageError, match=f"`{name}`"):
                 getattr(frame.llm, verb)("J {t}", bool, **{"client": object(), name: value})
     left = set(inspect.signature(Verbs.map).parameters) - set(wrong)
@@ -146,9 +146,9 @@ def test_a_name_that_somebody_owns_stays_theirs_and_is_told_once():
 @pytest.mark.parametrize(
     ("owner", "text"),
     [
-        (pd.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, stream, astream, plan>"),
-        (pd.Series(["secret"]), "<llm verbs of Series: map, amap, stream, astream, plan>"),
-        (pl.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, stream, astream, plan>"),
+        (pd.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan>"),
+        (pd.Series(["secret"]), "<llm verbs of Series: map, amap, stream, astream, submit, plan>"),
+        (pl.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan>"),
         (pl.LazyFrame({"t": ["secret"]}), "<llm verbs of LazyFrame: map>"),
         (pl.col("t"), "<llm verbs of Expr: map>"),
     ],

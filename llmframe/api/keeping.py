@@ -70,15 +70,31 @@ def store_of_parts(cache: CacheOption, client: Client) -> Store:
     return Layered(read=own, fill=[own, store])
 
 
+def stores_here(cache: CacheOption) -> list[Store]:
+    """The stores that runs under this option may have used; with the usual one that of simulated providers."""
+    if cache is False:
+        return []
+    if isinstance(cache, bool) or cache == "refresh":
+        usual = _default()
+        return [usual] if usual is _process_store else [usual, _process_store]
+    if not isinstance(cache, (str, os.PathLike)):
+        return [cast("Store", cache)]
+    return [_named(cache)]
+
+
 def _store(cache: CacheOption, client: Client) -> Store:
     if isinstance(cache, bool) or cache == "refresh":
         return _process_store if client.identity.startswith(SIMULATED) else _default()
     if not isinstance(cache, (str, os.PathLike)):
         return cast("Store", cache)
+    return _named(cache)
+
+
+def _named(path: str | os.PathLike[str]) -> Store:
     try:
-        return _opened(Path(cache).expanduser())
+        return _opened(Path(path).expanduser())
     except StoreError as error:
-        raise UsageError(f"`cache`={os.fspath(cache)!r}: {error}") from error
+        raise UsageError(f"`cache`={os.fspath(path)!r}: {error}") from error
 
 
 def _default() -> Store:

@@ -77,7 +77,7 @@ def astream(
     return cast("AsyncGenerator[F]", run_astream(frame, said, rows=rows, ordered=ordered))
 
 
-def _write_out(verb: Callable[..., object]) -> None:
+def write_out(verb: Callable[..., object]) -> None:
     """Have `help` and completion show the arguments that `verb` passes on: all of `map`'s."""
     own = inspect.signature(verb)
     names = set(own.parameters)
@@ -87,8 +87,8 @@ def _write_out(verb: Callable[..., object]) -> None:
     )
 
 
-_write_out(stream)
-_write_out(astream)
+write_out(stream)
+write_out(astream)
 
 
 def _said_in_parts(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from array import array
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -90,6 +91,13 @@ class Plan:
     def failed_rows(self) -> dict[Failure, int]:
         """How many rows have each of these failures."""
         return dict(zip(self._numbers, self._failed_rows, strict=True))
+
+    def so_far(self) -> Plan:
+        """A copy, for reading what is known by now while this one goes on."""
+        twin = copy.copy(self)
+        twin.requests, twin.first_rows, twin.shares = self.requests[:], self.first_rows[:], self.shares[:]
+        twin._numbers, twin._failed_rows = dict(self._numbers), self._failed_rows[:]
+        return twin
 
     def draw(self) -> Iterator[list[Planned]]:
         """The distinct requests, a list for every chunk of rows (it may be empty)."""

@@ -65,3 +65,21 @@ def html_table(title: str, lines: Sequence[tuple[str, str]]) -> str:
 
 def _by_count(item: tuple[str, int]) -> tuple[int, str]:
     return -item[1], item[0]
+
+
+def text_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table with a line for each row, columns as wide as their widest entry."""
+    table = [names, *rows]
+    widths = [max(len(row[at]) for row in table) for at in range(len(names))]
+    lines = ("  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)) for row in table)
+    return "\n".join(line.rstrip() for line in lines)
+
+
+def html_rows(names: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """The same for notebooks."""
+    head = "".join(f"<th style='text-align:left'>{html.escape(name)}</th>" for name in names)
+    body = "".join(
+        "<tr>" + "".join(f"<td style='text-align:left'>{html.escape(text)}</td>" for text in row) + "</tr>"
+        for row in rows
+    )
+    return f"<table><tr>{head}</tr>{body}</table>"

@@ -13,6 +13,7 @@ import llmframe
 
 PUBLIC = [
     "Budget",
+    "Job",
     "LlmframeError",
     "LlmframeWarning",
     "MissingExtraError",
@@ -29,6 +30,8 @@ PUBLIC = [
     "cancel",
     "datasets",
     "errors",
+    "job",
+    "jobs",
     "last_run",
     "map",
     "map_file",
@@ -37,6 +40,7 @@ PUBLIC = [
     "plan_file",
     "register",
     "stream",
+    "submit",
     "testing",
     "use",
 ]
@@ -50,7 +54,7 @@ FRAMES = {
     "polars.LazyFrame": pl.LazyFrame({"text": ["a"]}),
     "polars.Expr": pl.col("text"),
 }
-VERBS = {kind: ["map", "amap", "stream", "astream", "plan"] for kind in FRAMES} | {
+VERBS = {kind: ["map", "amap", "stream", "astream", "submit", "plan"] for kind in FRAMES} | {
     "polars.LazyFrame": ["map"],
     "polars.Expr": ["map"],
 }
@@ -88,7 +92,7 @@ def test_the_streams_take_what_map_takes_and_how_the_parts_are_cut():
     assert own[:2] + own[4:] == of_map
 
 
-@pytest.mark.parametrize("verb", ["map", "amap", "stream", "astream", "plan"])
+@pytest.mark.parametrize("verb", ["map", "amap", "stream", "astream", "submit", "plan"])
 def test_a_verb_takes_all_but_prompt_and_schema_by_keyword(verb: str):
     kinds = {name: kind for name, kind, _ in parameters(getattr(llmframe, verb))}
     by_position = [name for name, kind in kinds.items() if kind is inspect.Parameter.POSITIONAL_OR_KEYWORD]

@@ -273,6 +273,21 @@ def test_values_that_are_not_there_yet_are_the_rows_own():
     assert rows_of(plan, []) == ["missing"] * 3
 
 
+def test_a_copy_of_what_is_known_by_now_stays_so_while_the_plan_goes_on():
+    rows = [*range(CHUNK_ROWS), None, "late"]
+    plan = plan_of(rows)
+    chunks = plan.draw()
+    next(chunks)
+    twin = plan.so_far()
+    drawn_by_then = plan.requests[:]
+    next(chunks)
+    assert twin.requests == drawn_by_then
+    assert (len(twin.first_rows), len(plan.first_rows)) == (CHUNK_ROWS, CHUNK_ROWS + 1)
+    told = rows_of(twin, [str(number) for number in range(CHUNK_ROWS)])
+    assert told[-3:] == [str(CHUNK_ROWS - 1), "missing", "missing"]
+    assert (twin.failures, len(plan.failures)) == ({}, 1)
+
+
 def outcome(result: Answer | Failure) -> Outcome:
     return Outcome(result=result)
 

@@ -1,0 +1,208 @@
+"""A job's batches looked after by whoever knows its id and none of its rows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Final, cast
+
+from llmframe.batch.collecting import GONE, Reader, collect, give_up
+from llmframe.batch.desk import Desk, NotOursError, within_thread
+from llmframe.batch.enqueued import is_token_limit
+from llmframe.batch.submitting import adopt, create
+from llmframe.batch.waiting import refresh, wait
+from llmframe.clients.base import RequestError
+from llmframe.clients.batch import BatchState, Vectors
+from llmframe.core.embeddings import kept_text
+from llmframe.core.outcome import Answer, Failure, Usage
+from llmframe.core.reply import Reply, read_reply
+from llmframe.core.schema import Schema
+from llmframe.engine.patience import pauses, rest
+from llmframe.stores.base import Stored
+from llmframe.stores.jobs import LineOutcome, LineRecord, Shard
+
+WATCH_SECONDS: Final = 5.0
+"""Seconds between two looks at a job whose batches another process is still sending, at most."""
+
+COLLECTED: Final = ("done", "gone")
+
+REFUSED: Final = LineOutcome(state="failed", kind="bad_request", detail="the provider refused the batch")
+LOST: Final = LineOutcome(state="missing", kind="batch_missing", detail="the provider knows the batch no more")
+
+
+class AnyText:
+    """In place of a schema: whoever reads the kept answer holds it against his own."""
+
+    def read(self, text: str) -> Answer:
+        """The text, as it came."""
+        return Answer(text, ())
+
+
+def reader_of(shard: Shard, clock: Callable[[], float]) -> Reader:
+    """Keeps what a shard's answers say, apart from those that are cut, filtered, refused or empty."""
+
+    def read(records: list[LineRecord], answer: Reply | Vectors) -> Sequence[tuple[LineOutcome, Stored | None]]:
+        if isinstance(answer, Vectors):
+            return _vectors(records, answer, clock())
+        result = read_reply(answer, cast("Schema", AnyText()), tool_name=shard.tool).result
+        if isinstance(result, Failure):
+            return [(LineOutcome(state="failed", kind=result.kind, detail=result.detail, usage=answer.usage), None)]
+        entry = Stored(result.text, answer.usage, answer.model, answer.finish_reason, created=clock())
+        return [(LineOutcome(state="kept", usage=answer.usage), entry)]
+
+    return Reader(read=read)
+
+
+def _vectors(records: list[LineRecord], answer: Vectors, now: float) -> Sequence[tuple[LineOutcome, Stored | None]]:
+    """An answer's vectors, each with its share of the tokens on the first."""
+    told: list[tuple[LineOutcome, Stored | None]] = []
+    for record in records:
+        usage = answer.usage if not told else Usage(0, 0, 0)
+        if record.place < len(answer.values) and answer.values[record.place]:
+            entry = Stored(kept_text(answer.values[record.place]), usage, answer.model, created=now)
+            told.append((LineOutcome(state="kept", usage=usage), entry))
+        else:
+            told.append(
+                (LineOutcome(state="failed", kind="invalid", detail="no vector for this text", usage=usage), None)
+            )
+    return told
+
+
+async def look(desk: Desk, job: str) -> list[Shard]:
+    """Ask the provider once about every batch that still runs; returns the shards as they are then.
+
+    Raises
+    ------
+    RequestError
+        If it doesn't say.
+    """
+    shards = await _shards(desk, job)
+    return list(await asyncio.gather(*(_looked_at(desk, shard) for shard in shards)))
+
+
+async def wait_for_end(desk: Desk, job: str, *, timeout: float | None = None) -> bool:
+    """Wait until the provider has ended with every batch that it has, at most `timeout` seconds; tells whether it has.
+
+    Raises as `look`.
+    """
+    waits = pauses(longest=WATCH_SECONDS)
+    try:
+        async with asyncio.timeout(timeout):
+            while True:
+                running = [shard for shard in await _shards(desk, job) if shard.execution == "running"]
+                if running:
+                    await asyncio.gather(*(wait(desk, shard) for shard in running))
+                elif await within_thread(lambda: _is_being_sent(desk, job)):
+                    await rest(next(waits))
+                else:
+                    return True
+    except TimeoutError:
+        return False
+
+
+async def collect_ended(desk: Desk, job: str) -> int:
+    """Bring what ended batches came to into the store; returns how many batches are left. Raises as `look`."""
+    left = 0
+    for shard in await look(desk, job):
+        if shard.collection in COLLECTED:
+            continue
+        if shard.execution == "failed":
+            await _give_up_failed(desk, shard)
+        elif shard.execution == "lost":
+            await give_up(desk, shard, LOST, reader_of(shard, desk.clock))
+        elif shard.execution == "ended":
+            await _collect(desk, shard)
+        else:
+            left += shard.execution != "abandoned"
+    if not left and not await within_thread(lambda: desk.ledger.is_worked_on(job)):
+        await within_thread(lambda: desk.ledger.update_job(job, finished=True))
+    return left
+
+
+async def cancel(desk: Desk, job: str) -> int:
+    """Ask the provider to stop every batch; returns how many it was asked about. Raises as `look`.
+
+    Lines that are done by then are charged, and can be collected when the batches have ended.
+    """
+    await within_thread(lambda: desk.ledger.update_job(job, cancelled=True))
+    asked = 0
+    for shard in await _shards(desk, job):
+        if shard.execution in ("planned", "uploaded"):
+            moved = await within_thread(
+                lambda s=shard: desk.ledger.move_shard(s.intent, of=["planned", "uploaded"], to="abandoned")
+            )
+            asked += moved
+        elif shard.execution == "running" and shard.batch_id is not None:
+            state = await desk.batches.cancel(shard.batch_id)
+            await desk.note(shard, status=state.status, polled=desk.clock())
+            asked += 1
+    return asked
+
+
+async def retry(desk: Desk, job: str) -> tuple[int, int]:
+    """Make batches again whose lines the provider has and that came to nothing.
+
+    Those are batches whose making was broken off, and those that were refused for the length of the provider's queue.
+
+    Returns
+    -------
+    int, int
+        Batches that are at the provider now, and those that can't be made without the rows.
+    """
+    made = rows_needed = 0
+    for shard in await _shards(desk, job):
+        if shard.collection in COLLECTED:
+            continue
+        try:
+            if shard.execution in ("uploaded", "creating"):
+                shard = await adopt(desk, shard)  # noqa: PLW2901 - the same one, further on
+                made += shard.execution == "running"
+                rows_needed += shard.execution == "abandoned"
+            elif shard.execution == "failed" and shard.file_id is not None:
+                again = await desk.move(shard, "uploaded")
+                await create(desk, again, shard.file_id)
+                made += 1
+            else:
+                rows_needed += shard.execution in ("planned", "abandoned", "failed", "lost")
+        except NotOursError:
+            continue  # another process goes on with it
+    return made, rows_needed
+
+
+async def _collect(desk: Desk, shard: Shard) -> None:
+    try:
+        state = await desk.batches.state(shard.batch_id or "")
+    except RequestError as error:
+        if error.kind != "not_found":
+            raise
+        await give_up(desk, shard, GONE, reader_of(shard, desk.clock))
+        return
+    await collect(desk, shard, state, reader_of(shard, desk.clock))
+
+
+async def _give_up_failed(desk: Desk, shard: Shard) -> None:
+    """A batch that was refused; for the length of the provider's queue alone it can be made again."""
+    state = await desk.batches.state(shard.batch_id or "")
+    if not is_token_limit(state):
+        detail = f"{REFUSED.detail}: {shard.detail}" if shard.detail else REFUSED.detail
+        await give_up(desk, shard, replace(REFUSED, detail=detail), reader_of(shard, desk.clock))
+
+
+async def _looked_at(desk: Desk, shard: Shard) -> Shard:
+    if shard.execution != "running":
+        return shard
+    found: tuple[Shard, BatchState] = await refresh(desk, shard)
+    return found[0]
+
+
+async def _shards(desk: Desk, job: str) -> list[Shard]:
+    return await within_thread(lambda: desk.ledger.shards(job=job))
+
+
+def _is_being_sent(desk: Desk, job: str) -> bool:
+    """Whether a living process still has batches of the job to make."""
+    on_their_way = ("planned", "uploaded", "creating")
+    return desk.ledger.is_worked_on(job) and any(
+        shard.execution in on_their_way for shard in desk.ledger.shards(job=job)
+    )
