@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterable
 from pathlib import Path
 from typing import Any, Final, cast
 from urllib.parse import quote
+
+from pydantic_core import to_json
 
 from llmframe.clients import chat
 from llmframe.clients.base import Dialect, Message, RequestError
@@ -212,7 +213,7 @@ class OpenAIBatches:
         for character, escape in _BREAKS:
             if character in body:
                 body = body.replace(character, escape)
-        return b'{"custom_id": ' + json.dumps(custom_id).encode()[:-1] + self._head + body + b"}\n"
+        return b'{"custom_id": ' + to_json(custom_id)[:-1] + self._head + body + b"}\n"
 
     def _without_api(self, error: RequestError) -> RequestError:
         """The error that says that there is no Batch API, where the status does."""

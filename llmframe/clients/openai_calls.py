@@ -57,8 +57,11 @@ class Calls:
         if self._sdk is not None:
             return
         await asyncio.to_thread(importlib.import_module, "openai")
-        sdk = sdk_of(self._origin)
-        sdk = copy_here(sdk) if self._owned else sdk.with_options(max_retries=0, timeout=None)
+        given = sdk_of(self._origin)
+        sdk = copy_here(given) if self._owned else given.with_options(max_retries=0, timeout=None)
+        account, deployment, _ = str(given.base_url).partition("/deployments/")
+        if deployment:  # only Azure's models stand there, and a copied client has forgotten that
+            sdk = sdk.copy(base_url=account)
         # Not in the options of a request: those are logged at DEBUG with their headers.
         self._sdk = sdk.copy(default_headers=dict(self._params.headers)) if self._params.headers else sdk
 
