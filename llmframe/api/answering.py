@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Callable
 from typing import Final, Protocol
 
+from llmframe.api.batching import batching, drawn
 from llmframe.api.prepared import Prepared
 from llmframe.clients.base import Client
 from llmframe.core.outcome import Outcome
@@ -15,6 +16,7 @@ from llmframe.engine.hop import OnLoop
 from llmframe.engine.progress import Progress
 from llmframe.engine.run import Run
 from llmframe.engine.runner import Runner
+from llmframe.engine.settled import Settled
 from llmframe.engine.sharing import shared_here
 from llmframe.stores.base import Store
 
@@ -34,6 +36,7 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
     post: Post,
     listener: Callable[[Progress], None] | None,
     home: asyncio.AbstractEventLoop | None = None,
+    settled: Settled | None = None,
 ) -> None:
     """Answer `plan` on the running (private) loop, into `outcomes`.
 
@@ -43,9 +46,15 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         `listener` is called with the progress through `post`, in the caller's thread.
     home
         The caller's loop, when the client's connections belong to it.
+    settled
+        What batches of the run have come to before; without it, a map by batches makes its own.
     """
     client: Client = prepared.client if home is None else OnLoop(prepared.client, home)
     said = prepared.asking.arguments
+    stage = None
+    if settled is None and (by_batches := batching(prepared.asking, prepared.client)) is not None:
+        stage = by_batches.filling(run, drawn([prepared]), rows=len(prepared.frame))
+        settled, store = stage.settled, by_batches.store
     runner = Runner(
         run,
         plan,

@@ -9,6 +9,7 @@ from typing import Any, Final, cast
 
 from llmframe.api.answering import answer
 from llmframe.api.arguments import Arguments
+from llmframe.api.batching import batching
 from llmframe.api.keeping import store_of
 from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import new_run, warn_of_failures
@@ -160,7 +161,14 @@ def without_rows(arguments: Arguments) -> list[object]:
 
 
 def begin_run(prepared: Prepared) -> Run:
-    """A run over the rows of a frame, beginning now."""
+    """A run over the rows of a frame, beginning now.
+
+    Raises
+    ------
+    UsageError
+        If it's to be one by batches, and there can't be any; or by a budget without a price.
+    """
+    batching(prepared.asking, prepared.client)
     client, sending = prepared.client, prepared.asking.arguments.sending
     return new_run(
         model=client.model,

@@ -14,6 +14,8 @@ from llmframe.clients.base import Client
 from llmframe.errors import LlmframeWarning, StoreError, UsageError, callers_place
 from llmframe.options import CacheOption
 from llmframe.stores.base import MemoryStore, Store, Stored
+from llmframe.stores.jobs import Ledger
+from llmframe.stores.ledger import ledger_of
 from llmframe.stores.sqlite import SqliteStore, default_path
 
 SIMULATED: Final = "simulated:"
@@ -80,6 +82,50 @@ def stores_here(cache: CacheOption) -> list[Store]:
     if not isinstance(cache, (str, os.PathLike)):
         return [cast("Store", cache)]
     return [_named(cache)]
+
+
+def ledgered_store(cache: CacheOption, client: Client) -> tuple[Store, Ledger]:
+    """The store of a run by batches, and the ledger of its jobs in the same file.
+
+    Raises
+    ------
+    UsageError
+        If there is no place for a ledger: a job that isn't written down can be lost, and it's paid.
+    """
+    if cache is False:
+        raise UsageError(
+            '`mode="batch"` writes its jobs down, so that none that is paid is lost; leave out `cache=False`, or name '
+            "a file"
+        )
+    store = _store(cache, client)
+    if store is _process_store and not client.identity.startswith(SIMULATED):
+        raise UsageError(
+            '`mode="batch"` writes its jobs down in the store, which can\'t be used just now; name another file: '
+            '`cache="answers.sqlite"`'
+        )
+    ledger = ledger_of(store)
+    if ledger is None:
+        raise UsageError(
+            f'`mode="batch"` writes its jobs down beside the answers, and {type(store).__name__!r} has no place for '
+            'them; name a file: `cache="answers.sqlite"`'
+        )
+    return (Renewed(store) if cache == "refresh" else store), ledger
+
+
+class Renewed:
+    """A store of which only what is kept from `since` on (seconds since 1970) counts."""
+
+    def __init__(self, store: Store) -> None:
+        self._store, self.since = store, float("-inf")
+        self.instant: bool = getattr(store, "instant", False)
+
+    def get_many(self, keys: Sequence[bytes]) -> dict[bytes, Stored]:
+        """What is there and new enough."""
+        return {key: entry for key, entry in self._store.get_many(keys).items() if entry.created >= self.since}
+
+    def put_many(self, entries: Iterable[tuple[bytes, Stored]]) -> None:
+        """Keep `entries`."""
+        self._store.put_many(entries)
 
 
 def _store(cache: CacheOption, client: Client) -> Store:

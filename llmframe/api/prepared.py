@@ -10,6 +10,7 @@ from llmframe.api.examples import examples_of
 from llmframe.api.layout import Layout
 from llmframe.clients import open_client
 from llmframe.clients.base import Client
+from llmframe.clients.batch import Batches
 from llmframe.core.columns import Column
 from llmframe.core.plan import Plan
 from llmframe.core.request import Question
@@ -60,7 +61,7 @@ class Asking:
             series=series,
         )
 
-    def question(self, client: Client) -> Question:
+    def question(self, client: Client | Batches) -> Question:
         """What all requests of the map share in their fingerprint."""
         sending = self.arguments.sending
         return Question(

@@ -37,12 +37,14 @@ class Drafts(Protocol):
     ----------
     dialect
         In which form they ask.
-    tool
-        The function that they force; `None` without one.
     """
 
     dialect: Dialect
-    tool: str | None
+
+    @property
+    def tool(self) -> str | None:
+        """The function that they force; `None` without one."""
+        ...
 
     def add(self, requests: list[Planned]) -> Iterator[Draft]:
         """The lines that are full now."""

@@ -27,6 +27,9 @@ from llmframe.stores.jobs import JobRecord, Kind, Shard
 BEAT_SECONDS: Final = 10.0
 """Seconds between two signs of life to other processes: one that is silent for a minute counts as dead."""
 
+STORED_SECONDS: Final = 0.001
+"""To what part of a second the store keeps times."""
+
 AGAIN: Final = 2
 """Further batches for what one left without a valid answer."""
 
@@ -47,8 +50,8 @@ class Order:
         Draws the call's distinct requests anew, a list at a time; equal ones may come again in later lists.
     unanswered
         Those of a list that the store has no valid answer to, kept at this time or later (seconds since 1970).
-    since
-        `None`: any answer counts that the store has; else only those of this job.
+    fresh
+        Whether only answers of this job count, not those that the store had before.
     again
         Further batches for what one left without a valid answer.
     """
@@ -70,7 +73,7 @@ class Filling:
     run
         Whose it is; it is told of what came back, and stopped by what would fail every batch.
     desk
-        Ledger and provider; the provider's side is started.
+        Ledger and provider; the provider's side is started when there's something for it.
     drafts
         Makes lines of requests.
     read
@@ -91,7 +94,7 @@ class Filling:
         self._pack: Pack | None = None
         self._pack_keys: set[bytes] = set()
         self._count = 0
-        self._broke = False
+        self._broke = self._started = False
 
     async def run(self) -> None:
         """Ask in batches for everything that isn't answered, and collect what they come to.
@@ -115,6 +118,8 @@ class Filling:
             finished = True
         finally:
             beating.cancel()
+            if self._started:
+                await self._desk.batches.close()
             await within_thread(lambda: self._end(finished=finished))
             self._run.batches_at_provider.set()
 
@@ -132,6 +137,13 @@ class Filling:
             self._run.job_id = job.id
 
     @property
+    def since(self) -> float:
+        """From when on answers count that the store has, in seconds since 1970."""
+        if not self._order.fresh:
+            return 0.0
+        return self._run.began if self._job is None else self._job.created - STORED_SECONDS
+
+    @property
     def _job_id(self) -> str:
         return "" if self._job is None else self._job.id
 
@@ -145,6 +157,8 @@ class Filling:
         self._broke, before = False, self._count
         self._ways.drawing(now=True)
         async with asyncio.TaskGroup() as tasks:
+            if self._left:
+                await self._start()
             for shard in self._left:
                 await self._join(shard, tasks)
             self._left = []
@@ -164,11 +178,11 @@ class Filling:
 
     async def _open(self, chunk: list[Planned], tasks: asyncio.TaskGroup) -> list[Planned]:
         """Those of a list that have to be put into a batch; whose batch is under way, that is joined."""
-        since = self._job.created if self._order.fresh and self._job is not None else 0.0
-        left = self._order.unanswered(chunk, float("inf") if self._order.fresh and not self._job else since)
+        left = self._order.unanswered(chunk, self.since)
         left = [planned for planned in left if planned.key not in self._pack_keys and not self._run.stop]
         if not left:
             return []
+        await self._start()
         keys = [planned.key for planned in left]
         under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))
         new = [intent for intent in dict.fromkeys(under_way.values()) if intent not in self._ways.shards]
@@ -181,6 +195,12 @@ class Filling:
             rest_ = [key for key in keys if key not in under_way]
             ended = await within_thread(lambda: self._account.ended(rest_, self._job_id))
         return [planned for planned in left if planned.key not in under_way and planned.key not in ended]
+
+    async def _start(self) -> None:
+        """Open the provider's side, when there is something for it."""
+        if not self._started:
+            self._started = True
+            await self._desk.batches.start()
 
     async def _join(self, shard: Shard, tasks: asyncio.TaskGroup) -> None:
         """Wait for a batch that an earlier call, or another process, has begun; one that was only planned is freed."""
@@ -275,4 +295,9 @@ class Filling:
             for job in self._jobs:
                 if not any(map(is_open, self._desk.ledger.shards(job=job))):
                     self._desk.ledger.update_job(job, finished=True)
+        if self._job is not None and any(map(is_open, self._ways.shards.values())):
+            self._run.metrics.notes.append(
+                f"the batches of {self._job.id} go on at the provider: the same call waits for them again, "
+                f"`llmframe jobs cancel {self._job.id}` stops them"
+            )
         self._desk.ledger.leave()
