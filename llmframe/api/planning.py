@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final, cast
 
 from llmframe.api.arguments import Arguments
-from llmframe.api.batch_service import WINDOW_SECONDS, batch_service, line_bytes
+from llmframe.api.batch_service import WINDOW_SECONDS, BatchService, batch_service, line_bytes
 from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of
 from llmframe.api.prepared import Prepared, asking, prepare
@@ -59,6 +59,7 @@ class _Count:
 
     def __init__(self, whole: Prepared) -> None:
         self._whole, self._schema = whole, whole.asking.schema
+        self._service = _service(whole.client, whole.asking.arguments)
         self._store = store_of(whole.asking.arguments.sending.cache, whole.client)
         self._components = whole.asking.question(whole.client).components()
         self._seen = Distinct()
@@ -135,7 +136,7 @@ class _Count:
             problems=tuple(self._problems.values()),
             budget=budget,
             mode=arguments.mode,
-            **_in_batches(whole.client, arguments, outlay, price),
+            **_in_batches(self._service, outlay, price),
         )
 
 
@@ -165,7 +166,7 @@ def _without_rows(arguments: Arguments) -> PlanReport:
         schema=cast("Mapping[str, object]", ask.schema.wire),
         budget=budget,
         mode=arguments.mode,
-        **_in_batches(client, arguments, nothing, price),
+        **_in_batches(_service(client, arguments), nothing, price),
     )
 
 
@@ -176,9 +177,13 @@ def _money(client: Client, arguments: Arguments) -> tuple[Mapping[str, float], P
     return {} if budget is None else {**budget.limits, **budget.left}, price
 
 
-def _in_batches(client: Client, arguments: Arguments, outlay: Outlay, price: Price) -> dict[str, Any]:
-    """What the same is in batches, by the report's names; those that were asked for must be possible."""
-    service = batch_service(client, needed=arguments.mode == "batch")
+def _service(client: Client, arguments: Arguments) -> BatchService | None:
+    """The provider's Batch API; one that was asked for must be there."""
+    return batch_service(client, needed=arguments.mode == "batch")
+
+
+def _in_batches(service: BatchService | None, outlay: Outlay, price: Price) -> dict[str, Any]:
+    """What the same is in batches, by the report's names."""
     if service is None:
         return {"batch_api": False}
     return {
