@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterable
 from datetime import datetime
 from pathlib import Path
 from typing import Any, Final, cast
+from urllib.parse import quote
 
 from llmframe.clients.anthropic_calls import AnthropicCalls
 from llmframe.clients.anthropic_results import custom_id_of, read_results
@@ -24,6 +25,7 @@ PAGE: Final = 100
 """Batches of a page of the list."""
 
 _NOT_FOUND = 404
+_DONE_STATUS: Final = frozenset({400, 409, 422})
 _SAMPLE: Final[list[Message]] = [{"role": "user", "content": "?"}]
 _json = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
@@ -96,19 +98,15 @@ class AnthropicBatches:
 
         Raises
         ------
-        RequestError
-            `encoding`, when a text has half a surrogate pair.
+        UnicodeEncodeError
+            Where UTF-8 can't hold a text.
         """
         added, instruction = self._shape(dialect)
         params = {**self._client.request(messages, dialect, shaped=False), **added}
         if instruction:
             params["system"] = [*_blocks(params.get("system")), *instruction]
         params.pop("extra_query", None)
-        try:
-            return _json({"custom_id": custom_id, "params": params}).encode() + b"\n"
-        except UnicodeEncodeError:
-            pass
-        raise RequestError("encoding", "UnicodeEncodeError: text that UTF-8 can't hold")
+        return _json({"custom_id": custom_id, "params": params}).encode() + b"\n"
 
     def embedding_line(self, custom_id: str, texts: list[str]) -> bytes:  # noqa: ARG002 - the port's form
         """Refused: Anthropic embeds nothing.
@@ -171,7 +169,7 @@ class AnthropicBatches:
 
     async def state(self, batch_id: str) -> BatchState:
         """Where a batch stands."""
-        return _state(await self._calls.get(f"/{batch_id}"))
+        return _state(await self._calls.get(f"/{_quoted(batch_id)}"))
 
     async def results(self, state: BatchState, folder: Path) -> AsyncIterator[list[LineResult]]:
         """Everything that an ended batch came to, some lines at a time.
@@ -185,9 +183,9 @@ class AnthropicBatches:
             raise RequestError(
                 "not_found", f"the results of batch {state.id} are gone; the service keeps them for 29 days"
             )
-        target = folder / f"{state.id}.jsonl"
+        target = folder / "results.jsonl"
         # Not the address that the state tells: it may be another than the one that this client talks to.
-        await self._calls.download(f"/{state.id}/results", target)
+        await self._calls.download(f"/{_quoted(state.id)}/results", target)
         lines = read_results(target, secrets=self._client.secrets)
         try:
             async for some in lines:
@@ -196,8 +194,17 @@ class AnthropicBatches:
             await lines.aclose()
 
     async def cancel(self, batch_id: str) -> BatchState:
-        """Ask the service to stop a batch; what it has done until then stays, and is charged."""
-        return _state(await self._calls.post(f"/{batch_id}/cancel"))
+        """Ask the service to stop a batch; one that has ended already is told as it stands."""
+        try:
+            return _state(await self._calls.post(f"/{_quoted(batch_id)}/cancel"))
+        except RequestError as error:
+            refused = error
+        if refused.status not in _DONE_STATUS:
+            raise refused
+        state = await self.state(batch_id)
+        if state.phase == "running":
+            raise refused
+        return state
 
     async def _since(self, moment: float) -> AsyncIterator[BatchState]:
         """The batches that were made since, the latest first."""
@@ -215,7 +222,7 @@ class AnthropicBatches:
 
     async def _is(self, intent: str, state: BatchState) -> bool:
         try:
-            line = await self._calls.first_line(f"/{state.id}/results")
+            line = await self._calls.first_line(f"/{_quoted(state.id)}/results")
         except RequestError as error:
             if error.status != _NOT_FOUND:
                 raise
@@ -271,6 +278,11 @@ def _moment(told: object) -> float | None:
         return datetime.fromisoformat(told).timestamp() if isinstance(told, str) else None
     except ValueError:
         return None
+
+
+def _quoted(batch_id: str) -> str:
+    """An id as part of a path."""
+    return quote(batch_id, safe="")
 
 
 def _blocks(system: Any) -> list[Any]:

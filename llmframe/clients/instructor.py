@@ -95,6 +95,7 @@ class InstructorClient:
         self._client: Any = None
         self._call: Any = None
         self._owned: Any = None
+        self._names: frozenset[str] = frozenset()
         self.sdk: Any = None
 
     async def start(self) -> None:
@@ -113,6 +114,7 @@ class InstructorClient:
             raise UsageError("client AsyncInstructor has a `create` that instructor didn't wrap; use `from_provider`")
         await asyncio.to_thread(self._check_modes)
         self._claim()
+        self._names = frozenset(inspect.signature(self._call).parameters)
 
     async def send(self, messages: list[Message], dialect: Dialect) -> Reply:
         """One HTTP attempt without a retry.
@@ -124,7 +126,7 @@ class InstructorClient:
         """
         answer: object
         try:
-            answer = await self._call(**self.request(messages, dialect))
+            answer = await self._call(**self._taken(self.request(messages, dialect)))
         except Exception as error:  # noqa: BLE001 - the seam: any SDK's exception becomes the row's error
             answer = from_exception(error, secrets=self.secrets, where=self.identity)
         if isinstance(answer, RequestError):
@@ -234,6 +236,15 @@ class InstructorClient:
         copied = sdk.copy(**changes)
         self._call = getattr(type(owner)(copied), self._call.__name__)
         self._owned, self.sdk = copied if fresh or not given else None, copied
+
+    def _taken(self, request: dict[str, Any]) -> dict[str, Any]:
+        """`request` as the SDK's method takes it: what it has no name for goes by its door for that, if it has one."""
+        unknown = request.keys() - self._names
+        if not unknown or "extra_body" not in self._names:
+            return request
+        body = {name: value for name, value in request.items() if name in unknown}
+        known = {name: value for name, value in request.items() if name not in unknown}
+        return {**known, "extra_body": body}
 
     def _check_modes(self) -> None:
         from instructor.v2 import mode_registry  # noqa: PLC0415 - loads SDKs

@@ -129,6 +129,15 @@ class AnthropicProvider:
         return f"<AnthropicProvider {where}: {self.calls.total()} requests, {len(self.batches)} batches>"
 
     @property
+    def batch_seconds(self) -> float:
+        """Time from a batch's creation to its end; may be set at any time."""
+        return self._desk.traits.batch_seconds
+
+    @batch_seconds.setter
+    def batch_seconds(self, seconds: float) -> None:
+        self._desk.traits.batch_seconds = seconds
+
+    @property
     def calls(self) -> Counter[Operation]:
         """Requests that arrived, by what they asked for; refused ones too."""
         return self._desk.calls

@@ -108,6 +108,12 @@ async def test_the_limit_that_anthropic_wants_is_set_where_the_user_set_none(
     assert [body["max_tokens"] for body in busy.bodies] == [4096, 9]
 
 
+async def test_params_that_an_sdk_has_no_name_for_are_sent_all_the_same(busy: Busy, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", busy.url)
+    await refused(opened(model="anthropic/claude-test", api_key="sk-x", params={"temperature": 0.5, "new_word": [1]}))
+    assert (busy.bodies[0]["temperature"], busy.bodies[0]["new_word"]) == (0.5, [1])
+
+
 async def test_google_gets_its_own_roles_and_braces_in_the_system_text_are_text(
     busy: Busy, monkeypatch: pytest.MonkeyPatch
 ):
