@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
-from typing import Final, Protocol
+from collections.abc import Callable, Coroutine
+from typing import Any, Final, Protocol
 
 from llmframe.api.batching import batching, drawn
 from llmframe.api.prepared import Prepared
@@ -66,8 +66,10 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         outcomes=outcomes,
         fail_fast=said.on_error == "raise",
         components=prepared.asking.question(client).components(),
+        settled=settled,
     )
-    await carry_out(runner, client, run, plan, outcomes, post=post, listener=listener)
+    before = None if stage is None else stage.run
+    await carry_out(runner, client, run, plan, outcomes, post=post, listener=listener, before=before)
 
 
 class Worker(Protocol):
@@ -95,10 +97,19 @@ async def carry_out(  # noqa: PLR0913 - one argument a part that is put together
     *,
     post: Post,
     listener: Callable[[Progress], None] | None,
+    before: Callable[[], Coroutine[Any, Any, None]] | None = None,
 ) -> None:
-    """Have `worker` answer a part of `run`, from the client's start to its end; arguments as in `answer`."""
+    """Have `worker` answer a part of `run`, from the client's start to its end; arguments as in `answer`.
+
+    Parameters
+    ----------
+    before
+        What comes first, within the run.
+    """
 
     async def work() -> None:
+        if before is not None:
+            await before()
         await client.start()
         await worker.work()
 
