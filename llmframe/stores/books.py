@@ -9,6 +9,7 @@ import weakref
 from collections.abc import Callable, Sequence
 from typing import Final, Protocol, TypeVar
 
+from llmframe.errors import StoreError
 from llmframe.stores.answers import put
 from llmframe.stores.base import Store, Stored
 from llmframe.stores.connections import Connection, Connections, OpenFile
@@ -130,6 +131,9 @@ class MemoryBooks:
         try:
             result = work(self._connection)
             done = True
+        except sqlite3.Error as error:
+            detail = getattr(error, "sqlite_errorname", type(error).__name__)
+            raise StoreError(f"the ledger in memory can't be used ({detail})", reason="io") from None
         finally:
             self._connection.execute("COMMIT" if done else "ROLLBACK")
         return result

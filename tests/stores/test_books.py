@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from llmframe.stores.answers import look_up
 from llmframe.stores.base import MemoryStore, Stored
 from llmframe.stores.books import BesideStore, FileBooks, MemoryBooks
 from llmframe.stores.connections import Connections, Waits
@@ -45,6 +46,15 @@ def test_nothing_is_read_and_no_table_made_before_the_first_record(connections):
     books.record(lambda _: None)
     assert books.read(lambda _: 1, nothing=0) == 1
     books.record(lambda _: None)
+
+
+def test_answers_are_not_kept_without_what_became_of_their_lines(connections):
+    def fail(_: sqlite3.Connection) -> None:
+        raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        FileBooks(connections).settle([(b"k" * 32, Stored("x"))], fail)
+    assert connections.run("read", lambda connection: look_up(connection, [b"k" * 32])) == {}
 
 
 def test_what_fails_in_memory_leaves_everything_as_it_was():

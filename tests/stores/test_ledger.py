@@ -231,6 +231,17 @@ def test_a_worker_that_nobody_holds_has_left(store, two):
     assert two.adopt_job("q") == JOB
 
 
+def test_a_worker_whose_first_write_failed_is_known_by_its_next(two, store):
+    two.open_job(JOB)
+    one = ledger_of(store)
+    assert one is not None
+    with pytest.raises(StoreError, match="SQLITE_CONSTRAINT"):
+        one.open_job(JOB)
+    one.open_job(job("job-b"))
+    assert two.is_worked_on("job-b")
+    assert not two.take_job("job-b")
+
+
 def test_the_latest_unfinished_job_of_a_question_that_is_free_is_adopted(one, two, store):
     one.open_job(job("job-a", created=1.0))
     one.open_job(job("job-b", created=2.0))

@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -184,21 +185,29 @@ def test_of_processes_that_try_at_once_one_gets_the_job_and_the_shard(store, one
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
-def test_a_forked_child_has_no_work_and_may_not_take_its_parents(store, one):
-    read, write = os.pipe()
+def test_a_forked_child_is_another_worker_and_has_no_work(store, one):
+    told_read, told_write = os.pipe()
+    end_read, end_write = os.pipe()
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
         try:
             told = [one.is_ours("i"), one.take_job("job-a"), one.adopt_job("q") is not None]
             one.beat()
             one.leave()
-            os.write(write, repr(told).encode())
+            one.open_job(replace(JOB, id="job-b"))
+            os.write(told_write, repr(told).encode())
+            os.read(end_read, 1)
         finally:
             os._exit(0)
-    os.close(write)
-    told = os.read(read, 100)
-    os.close(read)
+    os.close(told_write)
+    told = os.read(told_read, 100)
+    os.close(told_read)
+    taken = one.take_job("job-b"), one.take_job("job-a")
+    os.write(end_write, b"e")
+    os.close(end_write)
+    os.close(end_read)
     os.waitpid(child, 0)
     assert told == b"[False, False, False]"
-    assert one.is_ours("i")
+    assert taken == (False, True)
+    assert one.take_job("job-b")
     assert not store.open_ledger().is_ours("i")
