@@ -131,7 +131,7 @@ class PlanReport:
             cost = f"about {dollars(self.usd_batch)} in " if self.usd_batch else ""
             rule = ", half the price as a rule" if self.usd_batch is None else ""
             text = f"{cost}{batch_count(self.batches)}{saving}{rule}; {self._batch_time()}"
-            lines.append(("batch", text if self.batch_api else f"if the endpoint has a Batch API: {text}"))
+            lines.append(("batch", text if self.batch_api else f"{text} (if the endpoint has a Batch API)"))
         return lines
 
     def _by_batch(self) -> list[tuple[str, str]]:

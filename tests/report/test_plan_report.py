@@ -99,7 +99,9 @@ def test_a_plan_says_where_there_is_no_batch_api_or_nobody_knows():
     assert told(batch_api=False, **without) == (
         "  batch     none for this provider: OpenAI's Batch API and Anthropic's are spoken"
     )
-    assert told(batch_api=None).startswith("  batch     if the endpoint has a Batch API: about $0.002625 in 1 batch")
+    unsure = told(batch_api=None)
+    assert unsure.startswith("  batch     about $0.002625 in 1 batch")
+    assert unsure.endswith(" (if the endpoint has a Batch API)")
     in_batches = repr(dataclasses.replace(BATCHED, mode="batch", batch_api=None)).splitlines()
     assert "  batches   1, if the endpoint has a Batch API" in in_batches
     unpriced = told(usd=None, usd_batch=None, usd_batch_range=None, batches=2)
