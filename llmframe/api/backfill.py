@@ -5,11 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
+from llmframe.api.batching import batching
 from llmframe.api.eager import Part
 from llmframe.api.joblock import locked
 from llmframe.api.parts import Parts
@@ -19,8 +20,10 @@ from llmframe.api.runs import new_run, warn_of_failures
 from llmframe.api.supply import Reading
 from llmframe.clients.base import Client
 from llmframe.core.outcome import Failure
+from llmframe.core.plan import Planned
 from llmframe.engine import bridge
-from llmframe.engine.progress import listener
+from llmframe.engine.bridge import Post
+from llmframe.engine.progress import Progress, listener
 from llmframe.errors import TROUBLE_BY_ERRNO, Place, RowError, StoreError, callers_place
 from llmframe.frames import wrap
 from llmframe.frames.base import Frame
@@ -93,6 +96,8 @@ class Backfill:
             self._open(home=None)
             try:
                 try:
+                    if self._stage is not None:
+                        bridge.run(self._fill, interrupt=self._interrupt, verb=self._verb)
                     while (part := self._take()) is not None:
                         self._keep(part)
                         del part
@@ -117,6 +122,8 @@ class Backfill:
         with self._locked():
             self._open(home=asyncio.get_running_loop() if at_home else None)
             try:
+                if self._stage is not None:
+                    await bridge.arun(self._fill, interrupt=self._interrupt)
                 while (part := await bridge.arun(self._parts.take, interrupt=self._interrupt)) is not None:
                     await asyncio.to_thread(self._keep, part)
                     del part
@@ -172,21 +179,60 @@ class Backfill:
             run.rows = run.metrics.expected_rows = max(0, passage.total - ledger.rows_finished())
         self._gaps = ledger.gaps
         supply = self._supply = Reading(self._frames(), self._prepare, going=lambda: run.stop is None)
-        self._parts = Parts(passage.asking, passage.client, supply, rows=passage.rows, ordered=True)
+        by_batches = batching(passage.asking, passage.client)
+        self._stage = None if by_batches is None else by_batches.filling(run, self._requests, rows=run.rows, parts=True)
+        self._parts = Parts(passage.asking, passage.client, supply, rows=passage.rows, ordered=True, stage=self._stage)
         self._show, self._close_bar = listener(passage.asking.arguments.progress)
         self._parts.open(run, show=self._show, home=home)
 
     def _frames(self) -> Iterator[Frame]:
         """The rows that no finished part has, in the reader's thread."""
+        for at, frame in self._unwritten():
+            self._starts.append(at)
+            self._read_rows = at + len(frame)
+            yield frame
+        self._read_rows = max([self._read_rows, *(gap.start for gap in self._gaps)])
+
+    def _unwritten(self) -> Iterator[tuple[int, Frame]]:
+        """The same with the number of each one's first row."""
         passage = self._passage
         for gap in self._gaps:
             at = gap.start
             tables = passage.source.tables(passage.rows, PART_BYTES, start=at)
             for table in tables if gap.stop is None else first_rows(tables, gap.stop - at):
-                self._starts.append(at)
+                yield at, wrap(table)
                 at += table.num_rows
-                yield wrap(table)
-            self._read_rows = at
+
+    async def _fill(self, post: Post) -> None:
+        """All batches of all parts, before the first part."""
+        stage, whole, show = self._stage, self._passage.prepared, self._show
+        assert stage is not None  # noqa: S101 - called only then
+        tell: Callable[[Progress], None] | None = None
+        if show is not None:
+            tell = lambda progress: post(lambda: show(progress))  # noqa: E731 - a `def` loses that it isn't None
+        await self._run.execute(whole.plan(), lambda: asyncio.create_task(stage.run()), listener=tell)
+
+    async def _requests(self) -> AsyncIterator[list[Planned]]:
+        """Every distinct request of every part."""
+        run = self._run
+        supply = Reading((frame for _, frame in self._unwritten()), self._prepare, going=lambda: run.stop is None)
+        news = asyncio.Event()
+        try:
+            while True:
+                news.clear()
+                prepared = supply.next(news.set)
+                if prepared is not None:
+                    for chunk in prepared.plan().draw():
+                        yield chunk
+                elif supply.over:
+                    break
+                else:
+                    await news.wait()
+        finally:
+            supply.stop()
+        error = supply.error()
+        if error is not None:
+            raise error
 
     def _prepare(self, frame: Frame) -> Prepared:
         whole = self._passage.prepared

@@ -20,6 +20,7 @@ from llmframe.engine import bridge
 from llmframe.engine.bridge import Post
 from llmframe.engine.progress import Progress, listener
 from llmframe.engine.run import Run
+from llmframe.engine.settled import Settled
 from llmframe.errors import RowError
 from llmframe.frames import wrap
 from llmframe.frames.base import SeriesFrame
@@ -33,7 +34,10 @@ INTERRUPTED: Final = (
 
 @dataclass(slots=True)
 class Part:
-    """One part of a run: prepared rows on their way to columns; `offset` rows of the frame stand before them."""
+    """One part of a run: prepared rows on their way to columns; `offset` rows of the frame stand before them.
+
+    `settled` tells what batches have come to, where they were made for several parts together.
+    """
 
     prepared: Prepared
     run: Run
@@ -41,6 +45,7 @@ class Part:
     store: Store
     outcomes: list[Outcome | None] = field(default_factory=list[Outcome | None])
     offset: int = 0
+    settled: Settled | None = None
 
     def work(
         self, listener_: Callable[[Progress], None] | None, home: asyncio.AbstractEventLoop | None = None
@@ -55,6 +60,7 @@ class Part:
             post=post,
             listener=listener_,
             home=home,
+            settled=self.settled,
         )
 
     def columns(self) -> list[Column]:

@@ -10,6 +10,7 @@ from typing import Any, Final, Literal, Unpack, cast, get_args
 
 from llmframe.api.arguments import Arguments, MapOptions, arguments, one_of
 from llmframe.api.backfill import PART_BYTES, Backfill, Passage
+from llmframe.api.batching import batching
 from llmframe.api.jobdigest import job_digest
 from llmframe.api.planning import plan_parts
 from llmframe.api.prepared import Prepared, asking, prepare
@@ -184,6 +185,7 @@ def _passage(said: Mapping[str, Any], *, verb: str) -> Passage:
             "next time; name a place outside"
         )
     prepared = _prepared(source, given, verb=verb)
+    batching(prepared.asking, prepared.client)
     result = _empty_result(prepared)
     target = open_target(
         address, format=said["target_format"], fallback=source.format, spreadsheet_safe=said["spreadsheet_safe"]

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
+from llmframe.api.batching import Stage
 from llmframe.api.eager import Part
 from llmframe.api.keeping import store_of_parts
 from llmframe.api.prepared import Asking, Prepared
@@ -95,13 +96,18 @@ class Parts:
         Rows of a part; some may have fewer.
     ordered
         Whether parts are taken in their order; else as they finish.
+    stage
+        The batches that come before all parts; `None` in a live run.
     """
 
-    def __init__(self, asking: Asking, client: Client, supply: Supply, *, rows: int, ordered: bool) -> None:
+    def __init__(  # noqa: PLR0913 - one argument a fact
+        self, asking: Asking, client: Client, supply: Supply, *, rows: int, ordered: bool, stage: Stage | None = None
+    ) -> None:
         said = asking.arguments
         self._client, self._supply = HeldClient(client), supply
         self._fingerprints = asking.question(client).fingerprints()
-        self._store = store_of_parts(said.sending.cache, client)
+        self._store = store_of_parts(said.sending.cache, client) if stage is None else stage.store
+        self._settled = None if stage is None else stage.settled
         self._ordered, self._raises = ordered, said.on_error == "raise"
         self._window = window(rows, said.sending.max_concurrency)
         self._begun = self._taken = self._rows_begun = 0
@@ -207,7 +213,7 @@ class Parts:
         frame = prepared.frame
         plan = DrawnPlan(prepared.prompt, self._fingerprints, length=len(frame), read=frame.cells, asked=prepared.asked)
         plan.drawn = lambda: self._drawn(number)
-        part = Part(prepared, self.run, plan, self._store, offset=self._rows_begun)
+        part = Part(prepared, self.run, plan, self._store, offset=self._rows_begun, settled=self._settled)
         self._rows_begun += len(frame)
         task = self._loop.create_task(part.work(self._show, self._home)(self._tell))
         found = Slice(number, part, task)
