@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final, cast
+from typing import Any, TypedDict, cast
 
 from llmframe.api.answering import carry_out
-from llmframe.api.arguments import LOCAL_ARGUMENTS, Arguments
+from llmframe.api.arguments import LOCAL_ARGUMENTS, Arguments, LoopOption, OnError
 from llmframe.api.eager import Part
 from llmframe.api.keeping import store_of
 from llmframe.api.layout import Layout
@@ -19,25 +19,58 @@ from llmframe.core.columns import Column
 from llmframe.core.embeddings import CANONICAL, Width, embedding_schema, text_prompt
 from llmframe.core.plan import Plan
 from llmframe.core.request import Question
-from llmframe.core.template import Prompt, Template, compile_prompt
+from llmframe.core.template import OnNull, Prompt, Template, compile_prompt
 from llmframe.engine.bridge import Post
 from llmframe.engine.embedding import Embedder
 from llmframe.engine.hop import OnLoop
 from llmframe.engine.packing import INPUT_TOKENS, REQUEST_INPUTS, Bounds
-from llmframe.engine.progress import Progress
+from llmframe.engine.progress import Progress, ProgressOption
 from llmframe.engine.sharing import shared_here
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames import wrap
 from llmframe.frames.base import Frame
-from llmframe.options import SENDING_OPTIONS, UNSET, refuse_unknown, resolve_options
-
-CHAT_ONLY: Final = ("reask", "hedge", "output_mode")
-"""Sending options that mean nothing for vectors."""
-
-EMBED_ARGUMENTS: Final = (
-    *("into", "prefix", "dimensions", "batch_size", "wait", "where", "on_null"),
-    *("overwrite", "on_error", "meta", "progress", "loop"),
+from llmframe.options import (
+    SENDING_OPTIONS,
+    UNSET,
+    BudgetOption,
+    CacheOption,
+    Prices,
+    Priority,
+    Unset,
+    refuse_unknown,
+    resolve_options,
 )
+
+
+class EmbedOptions(TypedDict, total=False):
+    """The keyword arguments of `embed`, for the verbs that pass them on."""
+
+    into: str
+    prefix: str
+    dimensions: int | None
+    batch_size: int | None
+    wait: float
+    where: object
+    on_null: OnNull
+    overwrite: bool
+    on_error: OnError
+    loop: LoopOption
+    meta: bool
+    progress: ProgressOption
+    model: str | Unset | None
+    base_url: str | Unset | None
+    api_key: str | Unset | None
+    client: object
+    params: Mapping[str, object] | Unset
+    max_concurrency: int | Unset
+    requests_per_minute: float | Unset | None
+    tokens_per_minute: float | Unset | None
+    priority: Priority | Unset
+    timeout: float | Unset
+    max_attempts: int | Unset
+    budget: BudgetOption | Unset | None
+    prices: Prices | Unset
+    cache: CacheOption | Unset
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -155,7 +188,7 @@ def embed_asking(column: object, options: Mapping[str, object], *, verb: str) ->
     UsageError
         For an unknown argument, or a value that can't work.
     """
-    known = ("column", *EMBED_ARGUMENTS, *(name for name in SENDING_OPTIONS if name not in CHAT_ONLY))
+    known = ("column", *EmbedOptions.__annotations__)
     refuse_unknown({name: value for name, value in options.items() if name not in known}, known, verb=verb)
     if column is not None and not isinstance(column, str | Template):
         raise UsageError(f"`column` must be a column's name or a template, got {type(column).__name__!r}")

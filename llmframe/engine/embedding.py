@@ -86,7 +86,7 @@ class Embedder:
         self._width, self._bounds, self._wait = width, bounds, wait
         self._shared, self._fail_fast, self._keeper = shared, fail_fast, shared.keeper(store)
         self._resolver = Resolver(
-            self._keeper, embedding_schema("vector", width), since=run.began, components=components
+            self._keeper, embedding_schema("vector", width), since=run.began, components=components, together=CHUNK_ROWS
         )
         self._results = Results(
             run,
@@ -203,6 +203,7 @@ class Embedder:
                 hire()
             if self._keeper.full:
                 await self._keeper.room()
+            hosted = pack.gathering if pack.host else None
             try:
                 await self._step(pack)
             except asyncio.CancelledError:
@@ -212,9 +213,9 @@ class Embedder:
                 logger.debug("unexpected failure of a request", exc_info=True)
                 self._fail(pack, Failure("internal", f"{type(error).__name__} in llmframe"))
             finally:
-                if pack.host and pack.gathering is not None:
-                    pack.gathering.settle(None)
-                    self._open.discard(pack.gathering)
+                if hosted is not None:
+                    hosted.settle(None)
+                    self._open.discard(hosted)
 
     async def _step(self, pack: Pack) -> None:
         if pack.gathering is not None:
@@ -280,7 +281,7 @@ class Embedder:
         try:
             await self._ask(pack)
         except RequestError as error:
-            pack.guests = []
+            pack.guests, pack.gathering = [], None
             self._after_fault(pack, error)
         else:
             self._queue.done()
@@ -348,6 +349,8 @@ class Embedder:
             if len(pack.texts) > 1:
                 self._split(pack, certainly=error.status == _TOO_LARGE_STATUS or error.code in TOO_LARGE)
                 return
+            if self._bounds.alone is not None and tokens_of_text(pack.texts[0]) > self._bounds.alone:
+                error.kind = "context_length"  # servers say no more than that it's a bad request
         pack.attempts += error.kind != "rate_limit" and not pack.blameless
         step = decide(
             error,

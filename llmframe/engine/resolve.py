@@ -22,7 +22,7 @@ QUIET_CHUNKS: Final = 8
 """Chunks of known rows between two pauses: such a row takes a tenth of the time of a new one."""
 
 CLAIMED_AT_ONCE: Final = 64
-"""Requests that are claimed together, at most: what one process has claimed, no other one asks for meanwhile."""
+"""Requests that are claimed together, where each is sent alone: no other process asks for them meanwhile."""
 
 
 class Resolver:
@@ -56,7 +56,7 @@ class Resolver:
     ) -> None:
         self._settled, self._settlements = settled, dict[bytes, Settlement]()
         self._keeper, self._schema, self._since = keeper, schema, since
-        self._components, self._together = components, min(together, CLAIMED_AT_ONCE)
+        self._components, self._together = components, together
         self._puts = self._others_puts = 0
         self._claimed: set[bytes] = set()
         self._elsewhere: set[bytes] = set()
@@ -204,9 +204,7 @@ class Resolver:
             self._settlements[planned.key] = settlement
             return None
         source = "batch" if settlement.attempts else "shared"
-        return replace(
-            outcome, usage=settlement.usage, usd=settlement.usd, attempts=settlement.attempts, source=source
-        )
+        return replace(outcome, usage=settlement.usage, usd=settlement.usd, attempts=settlement.attempts, source=source)
 
     def _tell(self, left: list[Planned], stale: list[Planned], missing: Callable[[str, int], None]) -> None:
         """Tell why requests have no answer that fits, where the store knows."""

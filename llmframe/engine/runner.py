@@ -18,7 +18,7 @@ from llmframe.core.schema import Schema
 from llmframe.engine.dialects import Negotiation
 from llmframe.engine.hedging import Hedge
 from llmframe.engine.queue import WorkQueue
-from llmframe.engine.resolve import Resolver
+from llmframe.engine.resolve import CLAIMED_AT_ONCE, Resolver
 from llmframe.engine.retry import MAX_RETRY_AFTER, GiveUp, decide
 from llmframe.engine.run import Run
 from llmframe.engine.sending import Job, Sender, characters
@@ -89,7 +89,7 @@ class Runner:
             schema,
             since=run.began,
             components=components,
-            together=options.max_concurrency,
+            together=min(options.max_concurrency, CLAIMED_AT_ONCE),
             settled=settled,
         )
         self._gate = shared.gate((client.identity, client.account, client.model))
