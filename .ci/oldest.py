@@ -1,4 +1,4 @@
-"""Write pip constraints that hold every dependency, those of files too, at its lower bound in pyproject.toml.
+"""Write pip constraints that hold every dependency, those of some extras too, at its lower bound in pyproject.toml.
 
 `pandas>=2.2` becomes `pandas==2.2.*`, `openai>=3,<4` becomes `openai==3.0.*`, `jinja2>=3.1.6` becomes `jinja2==3.1.6`.
 """
@@ -28,7 +28,8 @@ def oldest(requirement: str) -> str:
 def main(target: str) -> None:
     """Write the constraints into the file `target`, with a copy on standard output for the log."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["files"]]
+    extras = project["optional-dependencies"]
+    requirements = [*project["dependencies"], *extras["files"], *extras["anthropic"]]
     constraints = "\n".join(map(oldest, requirements)) + "\n"
     Path(target).write_text(constraints)
     sys.stdout.write(constraints)

@@ -71,7 +71,7 @@ FOREIGN = MappingProxyType(
     {
         "anthropic": Foreign(
             modules=("anthropic",),
-            packages="anthropic",
+            packages="'llmframe[anthropic]'",
             key_variables=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
             price_name="anthropic",
         ),

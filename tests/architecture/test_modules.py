@@ -14,6 +14,7 @@ LONGEST = 400
 TESTED_ELSEWHERE = {
     # ports: what keeps them is tested
     "clients/base.py": "clients/test_client_contract.py",
+    "clients/batch.py": "clients/test_batches_contract.py",
     "frames/base.py": "contracts/test_frames.py",
     # one attempt: tested as what workers do with it
     # parts of the verbs: tested as what a user calls, on every kind of frame

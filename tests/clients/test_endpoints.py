@@ -100,3 +100,9 @@ def test_a_missing_package_is_named_with_its_install_line():
     with pytest.raises(MissingExtraError, match="pip install absent-sdk"):
         need_packages("absent", absent)
     need_packages("anthropic", FOREIGN["anthropic"])
+
+
+def test_anthropics_package_is_an_extra(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("llmframe.clients.endpoints._is_installed", lambda _module: False)
+    with pytest.raises(MissingExtraError, match=r"`pip install 'llmframe\[anthropic\]'`"):
+        need_packages("anthropic", FOREIGN["anthropic"])
