@@ -3,20 +3,24 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
+from llmframe.batch.desk import Desk
 from llmframe.clients import open_client
-from llmframe.clients.base import Client
+from llmframe.clients.base import Client, RequestError
 from llmframe.clients.batch import Batches
 from llmframe.clients.embeddings import open_embeddings
 from llmframe.clients.endpoints import ENDPOINTS, identity_of, is_loopback
 from llmframe.clients.opening_batch import open_batches
 from llmframe.core.schema import schema_of
-from llmframe.errors import UsageError
+from llmframe.engine.background import finish_on_loop
+from llmframe.errors import LlmframeError, UsageError
 from llmframe.options import resolve_options
-from llmframe.stores.jobs import JobRecord
+from llmframe.stores.jobs import JobRecord, Ledger
+
+R = TypeVar("R")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,6 +79,30 @@ class Access:
             yield job.model, None
         elif job.identity.startswith("http") and is_loopback(job.identity):
             yield job.model, job.identity
+
+
+def attend(job_id: str, ask: Callable[[Desk], Awaitable[R]], *, ledger: Ledger, batches: Batches) -> R:
+    """What `ask` returns on the private loop, with the provider's side started; this thread waits for it.
+
+    Raises
+    ------
+    LlmframeError
+        If the provider refuses, or can't be reached.
+    """
+
+    async def asked() -> R:
+        await batches.start()
+        try:
+            return await ask(Desk(ledger=ledger, batches=batches))
+        finally:
+            await batches.close()
+
+    try:
+        return finish_on_loop(asked)
+    except RequestError as error:
+        raise LlmframeError(f"the provider of {job_id} said no: {error.kind}: {error.detail}") from None
+    finally:
+        ledger.leave()
 
 
 def _opened(job: JobRecord, options: dict[str, Any]) -> Client:

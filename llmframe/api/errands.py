@@ -7,15 +7,21 @@ from dataclasses import replace
 from typing import Any, Final, Protocol
 
 from llmframe.api.arguments import Arguments
+from llmframe.api.batch_access import attend
 from llmframe.api.eager import Part, begin_run, is_empty_list, without_rows
-from llmframe.api.keeping import store_of
+from llmframe.api.keeping import ledgered_store, store_of
 from llmframe.api.prepared import asking, prepare
 from llmframe.api.runs import new_run
+from llmframe.batch.by_id import cancel
+from llmframe.clients.opening_batch import open_batches
+from llmframe.core.outcome import Answer, Outcome, Source
+from llmframe.core.plan import Plan
 from llmframe.engine.bridge import Post
 from llmframe.engine.progress import Progress
 from llmframe.engine.run import Run
 from llmframe.frames import wrap
 from llmframe.frames.held import held
+from llmframe.stores.jobs import Ledger, Shard
 
 MARK: Final = "llm_meta"
 """The column that tells rows which wait from rows that are finished."""
@@ -39,6 +45,14 @@ class Errand(Protocol):
 
     def finish(self) -> object:
         """The result, after the end."""
+        ...
+
+    def shards(self) -> list[Shard]:
+        """Its batches, as the ledger knows them."""
+        ...
+
+    def stop_batches(self) -> None:
+        """Ask the provider to stop them, after the end."""
         ...
 
 
@@ -72,13 +86,53 @@ class FrameErrand:
         if MARK not in taken:
             layout = replace(layout, meta=True)
         plan, outcomes = ask(lambda: (part.plan.so_far(), part.outcomes[:]))
+        if waiting and said.mode == "batch" and not plan.shares:
+            plan, outcomes = self._kept()  # batches fill the store, which is read when they have ended
         columns = layout.columns(plan, outcomes, missing=None if waiting else part.run.missing)
         report = part.run.report().to_json()
         return prepared.frame.attach(prepared.kept(columns), report=report, replace=said.overwrite)
 
+    def _kept(self) -> tuple[Plan, list[Outcome | None]]:
+        """The whole plan, with the answers that the store has by now."""
+        part = self._part
+        schema, plan = part.prepared.asking.schema, part.prepared.plan()
+        outcomes: list[Outcome | None] = []
+        for chunk in plan.draw():
+            kept = part.store.get_many([planned.key for planned in chunk])
+            for planned in chunk:
+                entry = kept.get(planned.key)
+                answer = None if entry is None else schema.read(entry.text)
+                if entry is None or not isinstance(answer, Answer):
+                    outcomes.append(None)
+                    continue
+                source: Source = "batch" if entry.created >= self.run.began else "cache"
+                found = Outcome(
+                    result=answer,
+                    finish_reason=entry.finish_reason,
+                    model=entry.model,
+                    source=source,
+                    fingerprint=planned.key.hex(),
+                )
+                outcomes.append(found)
+        return plan, outcomes
+
     def finish(self) -> object:
         """What `map` returns, or raises."""
         return self._part.finish()
+
+    def shards(self) -> list[Shard]:
+        """Those of the run's job."""
+        return [] if self.run.job_id is None else self._ledger().shards(job=self.run.job_id)
+
+    def stop_batches(self) -> None:
+        """Those of the run's job."""
+        job_id, client = self.run.job_id, self._part.prepared.client
+        if job_id is not None:
+            attend(job_id, lambda desk: cancel(desk, job_id), ledger=self._ledger(), batches=open_batches(client))
+
+    def _ledger(self) -> Ledger:
+        prepared = self._part.prepared
+        return ledgered_store(prepared.asking.arguments.sending.cache, prepared.client)[1]
 
 
 class NoErrand:
@@ -103,6 +157,13 @@ class NoErrand:
     def finish(self) -> object:
         """The list."""
         return self._result
+
+    def shards(self) -> list[Shard]:
+        """None."""
+        return []
+
+    def stop_batches(self) -> None:
+        """Nothing."""
 
     async def _nothing(self, post: Post) -> None:
         del post

@@ -14,10 +14,12 @@ from llmframe.api.errands import Errand, errand_of
 from llmframe.api.stream_verbs import write_out
 from llmframe.budget import money
 from llmframe.engine.background import Background
+from llmframe.engine.bridge import GRACE_SECONDS
 from llmframe.engine.progress import Progress, listener
 from llmframe.errors import RowError, UsageError
 from llmframe.report import RunReport
 from llmframe.report.wording import duration, html_table, text_table
+from llmframe.stores.jobs import Shard
 
 F = TypeVar("F")
 Status = Literal["running", "done", "cancelled", "failed", "interrupted"]
@@ -97,15 +99,30 @@ class Job(Generic[F]):
     def cancel(self) -> bool:
         """Stop sending, and cancel what is in flight; unfinished rows get the error `cancelled`.
 
+        A batch job's provider is asked to stop, too, which is waited for: what it has done by then is charged, and the
+        same call, or `llmframe.job(id).collect()`, brings it.
+
         Returns
         -------
         bool
             False when the job has ended already.
+
+        Raises
+        ------
+        LlmframeError
+            When the provider can't be asked; `llmframe jobs cancel` asks again.
         """
-        if self._background.done():
+        background = self._background
+        if background.done():
             return False
         self._errand.run.cancel()
+        if self.mode == "batch" and self.wait(GRACE_SECONDS):  # a batch that is just being made is written down first
+            self._errand.stop_batches()
         return True
+
+    def shards(self) -> list[Shard]:
+        """The batches of a batch job, with the provider's own word as `status`, its id of them, and its counts."""
+        return self._errand.shards()
 
     def done(self) -> bool:
         """Whether it has ended, however."""
@@ -161,6 +178,14 @@ class Job(Generic[F]):
             raise TimeoutError(f"{self.id} isn't done after {timeout:g} s; it goes on")
         self._settle()
         return self._error
+
+    def sent(self) -> None:
+        """Wait until the batches of a batch job are at the provider, wait for room there, or came to nothing."""
+        try:
+            self._background.wait_for(self._errand.run.batches_at_provider)
+        except KeyboardInterrupt as interrupt:
+            interrupt.args = interrupt.args or (f"{self.id} goes on: `llmframe.jobs()` has its handle",)
+            raise
 
     def __await__(self) -> Generator[Any, None, F]:
         """The result; whoever is cancelled meanwhile leaves the job going on."""
@@ -234,7 +259,10 @@ def submit(frame: F, prompt_template: object, schema: object = None, **options: 
         raise UsageError("`submit` needs rows that are there: `.collect()` the lazy query first")
     if said.loop == "current":
         raise UsageError("`loop='current'` is for callers that wait: use `await df.llm.amap(...)`, or leave it out")
-    return Job(errand_of(frame, said), said)
+    job: Job[F] = Job(errand_of(frame, said), said)
+    if said.mode == "batch":
+        job.sent()
+    return job
 
 
 def jobs_here() -> list[Job[Any]]:
@@ -262,6 +290,8 @@ def job_lines(progress: Progress, *, seconds: float, ended: bool) -> list[tuple[
         lines.append(("cost", money(progress.usd)))
     left = "" if ended or progress.eta_seconds is None else f"; about {duration(progress.eta_seconds)} left"
     lines.append(("time", duration(seconds) + left))
+    if progress.waiting and not ended:
+        lines.append(("batch", progress.waiting))
     return lines
 
 

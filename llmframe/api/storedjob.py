@@ -6,13 +6,11 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, TypeVar
 
-from llmframe.api.batch_access import Access
+from llmframe.api.batch_access import Access, attend
 from llmframe.batch import by_id
 from llmframe.batch.desk import Desk
-from llmframe.clients.base import RequestError
-from llmframe.engine.background import finish_on_loop
 from llmframe.engine.progress import Progress
-from llmframe.errors import LlmframeError, UsageError
+from llmframe.errors import UsageError
 from llmframe.report.wording import html_table, text_table
 from llmframe.stores.base import Store
 from llmframe.stores.jobs import OPEN, JobRecord, Ledger, Shard
@@ -183,21 +181,7 @@ class StoredJob:
         return found
 
     def _ask(self, ask: Callable[[Desk], Awaitable[R]]) -> R:
-        batches = self._access.batches(self._now())
-
-        async def asked() -> R:
-            await batches.start()
-            try:
-                return await ask(Desk(ledger=self._ledger, batches=batches))
-            finally:
-                await batches.close()
-
-        try:
-            return finish_on_loop(asked)
-        except RequestError as error:
-            raise LlmframeError(f"the provider of {self.id} said no: {error.kind}: {error.detail}") from None
-        finally:
-            self._ledger.leave()
+        return attend(self.id, ask, ledger=self._ledger, batches=self._access.batches(self._now()))
 
     def _told(self) -> tuple[str, list[tuple[str, str]]]:
         progress, shards = self.progress(), self.shards()

@@ -26,6 +26,7 @@ WATCH_SECONDS: Final = 5.0
 """Seconds between two looks at a job whose batches another process is still sending, at most."""
 
 COLLECTED: Final = ("done", "gone")
+BEFORE_END: Final = ("planned", "uploaded", "creating", "running")
 
 REFUSED: Final = LineOutcome(state="failed", kind="bad_request", detail="the provider refused the batch")
 LOST: Final = LineOutcome(state="missing", kind="batch_missing", detail="the provider knows the batch no more")
@@ -125,9 +126,13 @@ async def cancel(desk: Desk, job: str) -> int:
 
     Lines that are done by then are charged, and can be collected when the batches have ended.
     """
+    shards = await _shards(desk, job)
+    going = any(shard.execution in BEFORE_END for shard in shards)
+    if not going and not await within_thread(lambda: desk.ledger.is_worked_on(job)):
+        return 0
     await within_thread(lambda: desk.ledger.update_job(job, cancelled=True))
     asked = 0
-    for shard in await _shards(desk, job):
+    for shard in shards:
         if shard.execution in ("planned", "uploaded"):
             moved = await within_thread(
                 lambda s=shard: desk.ledger.move_shard(s.intent, of=["planned", "uploaded"], to="abandoned")

@@ -44,7 +44,7 @@ cache_app = typer.Typer(
 def info(*, path: StorePath = None, as_json: AsJson = False) -> None:
     """Tell where answers are kept, how many, and of which models."""
     with exits.told(as_json=as_json):
-        where = _path(path)
+        where = store_path(path)
         if not where.exists():
             values: dict[str, Any] = {"path": str(where), "entries": 0, "bytes": 0, "models": []}
             _tell(values, [f"no answers are kept yet; they will be in {where}"], as_json=as_json)
@@ -100,7 +100,7 @@ def prune(
         most = None if max_size is None else read_size(max_size)
         if age is None and most is None:
             raise UsageError("say what to remove: --older-than 30d, --max-size 2GB, or both")
-        where = _path(path)
+        where = store_path(path)
         with _there(where) as store:
             removed = _would_remove(store, age, most) if dry_run else store.prune(older_than=age, max_bytes=most)
             left = store.info()
@@ -121,7 +121,7 @@ def export(
     ] = None,
 ) -> None:
     """Write every kept answer as a line of JSON: key, reply, model, tokens, time."""
-    with exits.told(), _there(_path(path)) as store, _written(output) as file:
+    with exits.told(), _there(store_path(path)) as store, _written(output) as file:
         count = 0
         for key, entry in store.entries():
             file.write(json.dumps(answer_line(key, entry), ensure_ascii=False) + "\n")
@@ -138,7 +138,7 @@ def clear(
     yes: Annotated[bool, typer.Option("--yes", "-y", help="Don't ask.")] = False,
 ) -> None:
     """Remove every kept answer, after asking: what was paid for would be paid again."""
-    with exits.told(), _there(_path(path)) as store:
+    with exits.told(), _there(store_path(path)) as store:
         entries = store.info().entries
         if not yes and not _agreed(f"remove {entries:,} answers from {store.path}?"):
             exits.say("nothing was removed")
@@ -163,6 +163,16 @@ def answer_line(key: bytes, entry: Stored) -> dict[str, object]:
     }
 
 
+def store_path(said: Path | None, *, option: str = "--path") -> Path:
+    """The file that keeps answers: as said by `option`, else by the environment, else the usual one."""
+    if said is not None:
+        return said.expanduser()
+    cache = resolve_options({}).cache
+    if cache is False:
+        raise UsageError(f"LLMFRAME_CACHE is off: nothing is kept; name a file by {option}")
+    return Path(cache).expanduser() if isinstance(cache, (str, os.PathLike)) and cache != "refresh" else default_path()
+
+
 def size_text(size: int) -> str:
     """`"640 B"`, `"51.2 kB"`, `"1.3 GB"`.
 
@@ -177,15 +187,6 @@ def size_text(size: int) -> str:
             return f"{amount:.0f} {unit}" if unit == "B" else f"{amount:.1f} {unit}"
         amount /= 1000
     return f"{amount:,.1f} GB"
-
-
-def _path(said: Path | None) -> Path:
-    if said is not None:
-        return said.expanduser()
-    cache = resolve_options({}).cache
-    if cache is False:
-        raise UsageError("LLMFRAME_CACHE is off: nothing is kept; name a file by --path")
-    return Path(cache).expanduser() if isinstance(cache, (str, os.PathLike)) and cache != "refresh" else default_path()
 
 
 @contextmanager

@@ -15,7 +15,7 @@ from typing import Final
 
 import typer
 
-from llmframe.errors import LlmframeWarning, StoreError, UsageError
+from llmframe.errors import LlmframeError, LlmframeWarning, StoreError, UsageError
 from llmframe.report import RunReport
 
 ALL_ROWS: Final = 0
@@ -23,6 +23,7 @@ BROKEN: Final = 1
 WRONG_USE: Final = 2
 SOME_FAILED: Final = 3
 BUDGET_REACHED: Final = 4
+STILL_RUNNING: Final = 5
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
 
@@ -38,6 +39,18 @@ MEANINGS: Final[Mapping[int, str]] = MappingProxyType(
     }
 )
 """Every exit status of `map`, with what it tells a script."""
+
+OF_JOBS: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        ALL_ROWS: "done as asked",
+        BROKEN: "the provider said no, or the machine failed",
+        WRONG_USE: "it can't work as called; nothing was sent",
+        SOME_FAILED: "some requests came to nothing; `jobs answers` says why",
+        STILL_RUNNING: "batches still run",
+        INTERRUPTED: "interrupted by Ctrl-C; the batches go on",
+    }
+)
+"""The same of `jobs`."""
 
 _BROKEN_NUMBERS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EFBIG})
 """Faults of the system's own: another command line wouldn't help."""
@@ -56,9 +69,9 @@ def status_of(report: RunReport) -> int:
     return SOME_FAILED if report.failures or report.state != "done" else ALL_ROWS
 
 
-def meanings() -> str:
+def meanings(of: Mapping[int, str] = MEANINGS) -> str:
     """The table of exit statuses for a command's help."""
-    return "\n".join(["  Exit status", *(f"  {status:>5}  {meaning}" for status, meaning in MEANINGS.items())])
+    return "\n".join(["  Exit status", *(f"  {status:>5}  {meaning}" for status, meaning in of.items())])
 
 
 @contextmanager
@@ -73,12 +86,12 @@ def told(*, as_json: bool = False) -> Generator[None]:
     Raises
     ------
     typer.Exit
-        Instead of `UsageError`, `StoreError`, `OSError` and an interrupt.
+        Instead of an error of llmframe's, an `OSError` or an interrupt.
     """
     try:
         with _terminable(), _plain_warnings():
             yield
-    except (UsageError, StoreError, OSError) as error:
+    except (LlmframeError, OSError) as error:
         if isinstance(error, BrokenPipeError):  # `| head` has seen enough
             raise
         _fail(_line(error), _status(error), as_json=as_json)
@@ -100,13 +113,15 @@ def _fail(line: str, status: int, *, as_json: bool) -> None:
     raise typer.Exit(status) from None
 
 
-def _status(error: UsageError | StoreError | OSError) -> int:
+def _status(error: LlmframeError | OSError) -> int:
     if isinstance(error, StoreError):
         return BROKEN if error.reason in _BROKEN_STORES else WRONG_USE
+    if isinstance(error, LlmframeError) and not isinstance(error, UsageError):
+        return BROKEN
     return BROKEN if isinstance(error, OSError) and error.errno in _BROKEN_NUMBERS else WRONG_USE
 
 
-def _line(error: UsageError | StoreError | OSError) -> str:
+def _line(error: LlmframeError | OSError) -> str:
     if isinstance(error, OSError) and error.strerror and not isinstance(error, UsageError):
         return error.strerror + (f": {str(error.filename)!r}" if error.filename is not None else "")
     return str(error) or type(error).__name__

@@ -11,6 +11,7 @@ from llmframe.cli import exits, map_command, plan_command
 from llmframe.cli.cache_command import cache_app
 from llmframe.cli.demo import demo
 from llmframe.cli.help_pages import HelpfulCommand, HelpfulGroup
+from llmframe.cli.jobs_command import jobs_app
 from llmframe.cli.models_command import models_command
 
 app = typer.Typer(
@@ -31,6 +32,7 @@ app.command(
     short_help=plan_command.SHORT_HELP,
     epilog=plan_command.EPILOG,
 )(plan_command.plan_command)
+app.add_typer(jobs_app, name="jobs", short_help="Look after batch jobs: wait for them, collect, cancel.")
 app.add_typer(cache_app, name="cache")
 app.command("models", cls=HelpfulCommand)(models_command)
 app.command("demo", cls=HelpfulCommand)(demo)

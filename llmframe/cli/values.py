@@ -104,7 +104,7 @@ def read_prices(path: Path) -> option_values.Prices:
     return cast("option_values.Prices", tables)
 
 
-def read_age(text: str) -> float:
+def read_age(text: str, option: str = "--older-than", example: str = "30d") -> float:
     """Seconds of `30d`, `12h`, `45m` or `90s`.
 
     Examples
@@ -112,7 +112,7 @@ def read_age(text: str) -> float:
     >>> read_age("30d")
     2592000.0
     """
-    return _measured(text, {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}, "--older-than", "30d")
+    return _measured(text, {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}, option, example)
 
 
 def read_size(text: str) -> int:

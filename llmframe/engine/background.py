@@ -94,6 +94,11 @@ class Background(Generic[T]):
             self._ended.wait(left)  # in pieces: a wait without an end may never hear of Ctrl-C
         return True
 
+    def wait_for(self, news: threading.Event) -> None:
+        """Wait in this thread until something has come about, or the end has; not in the loop that does the work."""
+        while not (self.inside() or self.lost or news.is_set() or self._ended.is_set()):
+            news.wait(LOOK_SECONDS)
+
     async def ended(self) -> None:
         """Wait on the running loop for the end; whoever is cancelled meanwhile leaves it going on."""
         here = asyncio.get_running_loop()
