@@ -146,9 +146,15 @@ def test_a_name_that_somebody_owns_stays_theirs_and_is_told_once():
 @pytest.mark.parametrize(
     ("owner", "text"),
     [
-        (pd.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan>"),
-        (pd.Series(["secret"]), "<llm verbs of Series: map, amap, stream, astream, submit, plan>"),
-        (pl.DataFrame({"t": ["secret"]}), "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan>"),
+        (
+            pd.DataFrame({"t": ["secret"]}),
+            "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan, embed, aembed>",
+        ),
+        (pd.Series(["secret"]), "<llm verbs of Series: map, amap, stream, astream, submit, plan, embed, aembed>"),
+        (
+            pl.DataFrame({"t": ["secret"]}),
+            "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan, embed, aembed>",
+        ),
         (pl.LazyFrame({"t": ["secret"]}), "<llm verbs of LazyFrame: map>"),
         (pl.col("t"), "<llm verbs of Expr: map>"),
     ],

@@ -111,21 +111,24 @@ class EmbedAsking(Asking):
 
     def prompt(self, names: Sequence[str], *, series: bool) -> Prompt:
         """The column or template compiled against these columns."""
-        said = self.column
+        said, on_null = self.column, self.arguments.on_null
         if said is None and not series:
             raise UsageError(
                 f"`embed` needs the column whose texts are embedded, or a template; columns: {_few(names)}"
             )
-        if said is None or (series and said == names[0]):
-            said = "{}" if series else said
-        elif isinstance(said, str):
-            said = "{" + said + "}" if said in names else said
-            if "{" not in said:
-                raise UsageError(
-                    f"no column {self.column!r}{did_you_mean(str(self.column), names) or ';'} columns: {_few(names)}; "
-                    'a template names columns in braces, "{title}: {body}"'
-                )
-        return compile_prompt(said, names, on_null=self.arguments.on_null, series=series)
+        if series and said in (None, *names):
+            return compile_prompt("{}", names, on_null=on_null, series=True)
+        if isinstance(said, str) and said in names:
+            if names.count(said) > 1:
+                raise UsageError(f"column {said!r} is there {names.count(said)} times; rename one of them")
+            cells = compile_prompt("{}", [said], on_null=on_null, series=True)  # whatever braces the name has
+            return replace(cells, positions=(names.index(said),))
+        if isinstance(said, str) and "{" not in said:
+            raise UsageError(
+                f"no column {said!r}{did_you_mean(said, names) or ';'} columns: {_few(names)}; a template names "
+                'columns in braces, "{title}: {body}"'
+            )
+        return compile_prompt(said, names, on_null=on_null, series=series)
 
     def question(self, client: Any) -> Question:
         """What all requests of the call share in their fingerprint."""

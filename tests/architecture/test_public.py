@@ -24,11 +24,13 @@ PUBLIC = [
     "Template",
     "UsageError",
     "__version__",
+    "aembed",
     "amap",
     "amap_file",
     "astream",
     "cancel",
     "datasets",
+    "embed",
     "errors",
     "job",
     "jobs",
@@ -54,7 +56,7 @@ FRAMES = {
     "polars.LazyFrame": pl.LazyFrame({"text": ["a"]}),
     "polars.Expr": pl.col("text"),
 }
-VERBS = {kind: ["map", "amap", "stream", "astream", "submit", "plan"] for kind in FRAMES} | {
+VERBS = {kind: ["map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed"] for kind in FRAMES} | {
     "polars.LazyFrame": ["map"],
     "polars.Expr": ["map"],
 }
