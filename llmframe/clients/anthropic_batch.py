@@ -12,12 +12,12 @@ from urllib.parse import quote
 from llmframe.clients.anthropic_calls import AnthropicCalls
 from llmframe.clients.anthropic_results import custom_id_of, read_results
 from llmframe.clients.base import Dialect, Message, RequestError
-from llmframe.clients.batch import SAFE_SHARE, BatchLimits, BatchState, LineResult, UndecidedError
+from llmframe.clients.batch import BatchLimits, BatchState, LineResult, UndecidedError
 from llmframe.clients.instructor import InstructorClient
 from llmframe.core.reply import Reply
 from llmframe.errors import UsageError
 
-LIMITS: Final = BatchLimits(lines=100_000, bytes=int(256_000_000 * SAFE_SHARE))
+LIMITS: Final = BatchLimits(lines=100_000, bytes=256_000_000)
 
 SLACK_S: Final = 3600.0
 """How far the service's clock may be behind ours."""
