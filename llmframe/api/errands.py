@@ -86,14 +86,17 @@ class FrameErrand:
         if MARK not in taken:
             layout = replace(layout, meta=True)
         plan, outcomes = ask(lambda: (part.plan.so_far(), part.outcomes[:]))
-        if waiting and said.mode == "batch" and not plan.shares:
-            plan, outcomes = self._kept()  # batches fill the store, which is read when they have ended
+        if said.mode == "batch" and not plan.shares:
+            plan, outcomes = self._kept()
         columns = layout.columns(plan, outcomes, missing=None if waiting else part.run.missing)
         report = part.run.report().to_json()
         return prepared.frame.attach(prepared.kept(columns), report=report, replace=said.overwrite)
 
     def _kept(self) -> tuple[Plan, list[Outcome | None]]:
-        """The whole plan, with the answers that the store has by now."""
+        """The whole plan, with the answers that the store has by now.
+
+        Batches fill the store, which the run itself reads when they have ended: not when it's cancelled before.
+        """
         part = self._part
         schema, plan = part.prepared.asking.schema, part.prepared.plan()
         outcomes: list[Outcome | None] = []
@@ -118,7 +121,10 @@ class FrameErrand:
 
     def finish(self) -> object:
         """What `map` returns, or raises."""
-        return self._part.finish()
+        part = self._part
+        if part.prepared.asking.arguments.mode == "batch" and not part.plan.shares:
+            part.plan, part.outcomes = self._kept()
+        return part.finish()
 
     def shards(self) -> list[Shard]:
         """Those of the run's job."""

@@ -124,8 +124,9 @@ class StoredJob:
         What failed line by line needs the rows: the call that began the job, made again, sends only that. Raises as
         `refresh`, and `UsageError` when there is nothing that can be made without them.
         """
-        made, rows_needed = self._ask(lambda desk: by_id.retry(desk, self.id))
-        if not made and rows_needed:
+        made = self._ask(lambda desk: by_id.retry(desk, self.id))
+        lacking = sum(count for state, count in self._ledger.counts(self.id).items() if state != "kept")
+        if lacking and not made and self.status != "running":
             raise UsageError(f"{self.id} can't be sent again without its rows; {_same_call()} sends what is missing")
         return made
 

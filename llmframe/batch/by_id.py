@@ -145,34 +145,24 @@ async def cancel(desk: Desk, job: str) -> int:
     return asked
 
 
-async def retry(desk: Desk, job: str) -> tuple[int, int]:
-    """Make batches again whose lines the provider has and that came to nothing.
+async def retry(desk: Desk, job: str) -> int:
+    """Make batches again whose lines the provider has and that came to nothing; returns how many. Raises as `look`.
 
     Those are batches whose making was broken off, and those that were refused for the length of the provider's queue.
-
-    Returns
-    -------
-    int, int
-        Batches that are at the provider now, and those that can't be made without the rows.
     """
-    made = rows_needed = 0
+    made = 0
     for shard in await _shards(desk, job):
         if shard.collection in COLLECTED:
             continue
         try:
             if shard.execution in ("uploaded", "creating"):
-                shard = await adopt(desk, shard)  # noqa: PLW2901 - the same one, further on
-                made += shard.execution == "running"
-                rows_needed += shard.execution == "abandoned"
+                made += (await adopt(desk, shard)).execution == "running"
             elif shard.execution == "failed" and shard.file_id is not None:
-                again = await desk.move(shard, "uploaded")
-                await create(desk, again, shard.file_id)
+                await create(desk, await desk.move(shard, "uploaded"), shard.file_id)
                 made += 1
-            else:
-                rows_needed += shard.execution in ("planned", "abandoned", "failed", "lost")
         except NotOursError:
             continue  # another process goes on with it
-    return made, rows_needed
+    return made
 
 
 async def _collect(desk: Desk, shard: Shard) -> None:
