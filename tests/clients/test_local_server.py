@@ -23,6 +23,7 @@ def settings(weights: str, import_from: str) -> Settings:
         threads=1,
         answer_tokens=8,
         chat_template="",
+        embeds=False,
         stop=[],
         import_from=import_from,
     )

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import importlib.util
+import io
 import os
 import sys
 from pathlib import Path
 
 import pytest
 
+from llmframe.clients.gguf import write
 from llmframe.clients.local import embedded
+from llmframe.clients.local_weights import embedding_context
 from llmframe.errors import MissingExtraError, UsageError
 
 LLAMA = 'pip install "llmframe[local]"'
@@ -40,6 +43,23 @@ def test_without_gemma_its_command_stands_with_its_terms():
     assert GEMMA in str(told.value)
     assert "subject to the Gemma Terms of Use found at ai.google.dev/gemma/terms" in str(told.value)
     assert SMOLLM2 not in str(told.value)
+
+
+@pytest.mark.parametrize(
+    ("values", "context"),
+    [
+        ({"general.architecture": "bert", "bert.context_length": 512}, 512),
+        ({"general.architecture": "nomic-bert"}, 512),
+        ({"general.architecture": "qwen3", "qwen3.context_length": 32768, "qwen3.pooling_type": 3}, 32768),
+        ({"general.architecture": "qwen3", "qwen3.context_length": 32768}, None),
+        ({"general.architecture": "llama", "llama.pooling_type": 0}, None),  # 0: no pooling
+        ({}, None),
+    ],
+)
+def test_a_header_says_whether_its_model_embeds(tmp_path: Path, values: dict[str, str | int], context: int | None):
+    with (tmp_path / "own.gguf").open("wb") as file:
+        write(file, values, [], io.BytesIO())
+    assert embedding_context(tmp_path / "own.gguf") == context
 
 
 @pytest.mark.local_model
