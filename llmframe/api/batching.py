@@ -55,11 +55,8 @@ class Batching:
         limit = said.sending.params.get("max_tokens", said.sending.params.get("max_completion_tokens"))
         components = self.asking.question(batches).components()
         invalid: Invalid = {}
-        digests: dict[bytes, bytes] = {}
-        drafts = ChatDrafts(
-            batches, schema, max_tokens=limit if isinstance(limit, int) else None, invalid=invalid, digests=digests
-        )
-        reading = ChatReading(schema, components=components, clock=self.desk.clock, invalid=invalid, digests=digests)
+        drafts = ChatDrafts(batches, schema, max_tokens=limit if isinstance(limit, int) else None, invalid=invalid)
+        reading = ChatReading(schema, components=components, clock=self.desk.clock, invalid=invalid)
         account = Account(
             run,
             self.desk.ledger,

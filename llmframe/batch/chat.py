@@ -32,12 +32,10 @@ class ChatDrafts:
         Replies to show; a request that shows one takes it out.
     """
 
-    def __init__(
-        self, batches: Batches, schema: Schema, *, max_tokens: int | None, invalid: Invalid, digests: dict[bytes, bytes]
-    ) -> None:
+    def __init__(self, batches: Batches, schema: Schema, *, max_tokens: int | None, invalid: Invalid) -> None:
         self.dialect: Dialect = batches.dialects[0]
         self._batches, self._schema, self._max_tokens, self._invalid = batches, schema, max_tokens, invalid
-        self._estimate, self._digests = Estimate(), digests
+        self._estimate = Estimate()
         self._shape = len(schema.canonical)
 
     @property
@@ -49,7 +47,7 @@ class ChatDrafts:
         """One a request."""
         for planned in requests:
             dialect, messages = self.dialect, planned.messages
-            self._digests[planned.key] = text_digest(messages)
+            digest = text_digest(messages)
             shown = self._invalid.pop(planned.key, None)
             if shown is not None:
                 messages = self._batches.reask(messages, *shown, dialect)
@@ -59,6 +57,7 @@ class ChatDrafts:
                 [planned.key],
                 tokens,
                 output,
+                [digest],
                 lambda custom_id, m=messages, d=dialect: self._batches.line(custom_id, m, d),
             )
 
@@ -87,10 +86,8 @@ class ChatReading:
         components: Components | None,
         clock: Callable[[], float],
         invalid: Invalid,
-        digests: dict[bytes, bytes],
     ) -> None:
-        self._schema, self._components, self._clock = schema, components, clock
-        self._invalid, self._digests = invalid, digests
+        self._schema, self._components, self._clock, self._invalid = schema, components, clock, invalid
 
     def read(self, records: list[LineRecord], answer: Reply | Vectors) -> Sequence[tuple[LineOutcome, Stored | None]]:
         """The outcome of the one fingerprint of a line, and what is kept."""
@@ -98,7 +95,6 @@ class ChatReading:
         if isinstance(answer, Vectors):
             return [(LineOutcome(state="failed", kind="invalid", detail="an answer of another kind"), None)]
         reading = read_reply(answer, self._schema, tool_name=self._schema.name)
-        digest = self._digests.pop(record.key, None)
         if isinstance(reading.result, Answer):
             entry = Stored(
                 reading.result.text,
@@ -106,8 +102,8 @@ class ChatReading:
                 answer.model,
                 answer.finish_reason,
                 created=self._clock(),
-                components=self._components if digest is not None else None,
-                prompt_digest=digest,
+                components=self._components,
+                prompt_digest=record.digest,
             )
             return [(LineOutcome(state="kept", usage=answer.usage), entry)]
         if reading.reask:

@@ -20,6 +20,8 @@ class Draft:
         Fingerprints that it asks for: one, or those of all texts that it embeds.
     tokens, output
         Estimated tokens of what is sent, and of the answer.
+    digests
+        Of the texts alone, one a fingerprint.
     render
         Makes the line for a custom id: JSON in UTF-8, with its line end.
     """
@@ -27,6 +29,7 @@ class Draft:
     keys: list[bytes]
     tokens: int
     output: int
+    digests: list[bytes]
     render: Callable[[str], bytes]
 
 

@@ -231,7 +231,7 @@ class Filling:
             pack = self._pack
             line = draft.render(custom_id(pack.intent, pack.lines, draft.keys))
             if pack.has_room(self._desk.batches.limits, len(line), inputs, draft.tokens, self._ways.queue.limit):
-                pack.add(line, draft.keys, draft.tokens)
+                pack.add(line, draft)
                 self._pack_keys.update(draft.keys)
                 return
             assert not again  # noqa: S101 - the first line always fits

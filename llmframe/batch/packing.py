@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final
 
+from llmframe.batch.drafts import Draft
 from llmframe.clients.batch import SAFE_SHARE, BatchLimits
 from llmframe.stores.jobs import LineRecord
 
@@ -68,13 +69,14 @@ class Pack:
     bytes: int = 0
     tokens: int = 0
 
-    def add(self, line: bytes, keys: list[bytes], tokens: int) -> None:
-        """Add a line that asks for these."""
+    def add(self, line: bytes, draft: Draft) -> None:
+        """Add a line."""
         self.file.write(line)
-        self.records += [LineRecord(self.lines, place, key) for place, key in enumerate(keys)]
+        asked = zip(draft.keys, draft.digests, strict=True)
+        self.records += [LineRecord(self.lines, place, key, digest) for place, (key, digest) in enumerate(asked)]
         self.lines += 1
         self.bytes += len(line)
-        self.tokens += tokens
+        self.tokens += draft.tokens
 
     def has_room(self, limits: BatchLimits, size: int, inputs: int, tokens: int, most_tokens: float | None) -> bool:
         """Whether a line of `size` bytes with `inputs` texts still fits; the first one always does.

@@ -129,7 +129,7 @@ async def find(desk: Desk, shard: Shard) -> BatchState | None:
     while True:
         known = await within_thread(lambda: desk.ledger.batch_ids(since=0.0))
         try:
-            state = await desk.batches.find(shard.intent, since=shard.planned, known=known)
+            state = await desk.batches.find(shard.intent, since=called, known=known)
         except UndecidedError:
             pass
         except RequestError as error:

@@ -24,6 +24,9 @@ from llmframe.stores.jobs import OPEN, LineOutcome, Shard
 FILES_AT_ONCE: Final = 2
 """Shards whose lines lie on the disk: one is uploaded while the next is written."""
 
+COLLECTED_AT_ONCE: Final = 2
+"""Shards whose results are read: one takes some 20 MB for its fingerprints, and a hundred may end together."""
+
 QUEUE_ATTEMPTS: Final = 100
 """Times that a batch is made again which failed only for the length of the provider's queue: a day or more."""
 
@@ -54,6 +57,7 @@ class Ways:
         self.shards: dict[str, Shard] = {}
         self.queue = Queue()
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
+        self._collecting = asyncio.Semaphore(COLLECTED_AT_ONCE)
         self._unsent = 0
         self._drawing = False
 
@@ -178,7 +182,8 @@ class Ways:
         elif state.phase == "failed":
             await give_up(self._desk, shard, self._account.refused_batch(state), reader)
         else:
-            found = await collect(self._desk, shard, state, reader)
+            async with self._collecting:
+                found = await collect(self._desk, shard, state, reader)
             if found.strange:
                 self._run.metrics.notes.append(
                     f"{found.strange:,} lines of a batch's results were nobody's, or had come before: left out"

@@ -112,11 +112,15 @@ class Shard:
 
 @dataclass(frozen=True, slots=True)
 class LineRecord:
-    """One request of a shard: which line it stands in, at which place of it, and its fingerprint."""
+    """One request of a shard: which line it stands in, at which place of it, and its fingerprint.
+
+    `digest` stands for its text alone (8 bytes), so that what is kept can tell later what has changed.
+    """
 
     line: int
     place: int
     key: bytes
+    digest: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -39,9 +39,9 @@ def insert_lines(connection: Connection, shard: int, job: str, lines: Sequence[L
         raise ValueError(f"a shard has at most {_MOST} requests, this one {len(lines)}")
     first, last = _span(shard)
     # In the order of their keys, so that the index takes them page by page.
-    rows = sorted((*_split(each.key), each.line, each.place) for each in lines)
+    rows = sorted((*_split(each.key), each.line, each.place, each.digest) for each in lines)
     connection.executemany(
-        "INSERT INTO lines (id, state, later, head, rest, line, place) VALUES (?, 0, 0, ?, ?, ?, ?)",
+        "INSERT INTO lines (id, state, later, head, rest, line, place, digest) VALUES (?, 0, 0, ?, ?, ?, ?, ?)",
         ((first + rank, *row) for rank, row in enumerate(rows)),
     )
     connection.execute(_SUPERSEDE, (first, last, first, job))
@@ -49,10 +49,10 @@ def insert_lines(connection: Connection, shard: int, job: str, lines: Sequence[L
 
 def read_lines(connection: Connection, shard: int) -> list[LineRecord]:
     """The lines of a shard, in their order."""
-    select = "SELECT line, place, head, rest FROM lines WHERE id BETWEEN ? AND ? ORDER BY line, place"
+    select = "SELECT line, place, head, rest, digest FROM lines WHERE id BETWEEN ? AND ? ORDER BY line, place"
     return [
-        LineRecord(line, place, _join(head, rest))
-        for line, place, head, rest in connection.execute(select, _span(shard))
+        LineRecord(line, place, _join(head, rest), digest)
+        for line, place, head, rest, digest in connection.execute(select, _span(shard))
     ]
 
 

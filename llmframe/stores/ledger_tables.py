@@ -31,7 +31,7 @@ TABLES: Final = (
     # What is asked about every line comes first, and zeros and ones take no room.
     """CREATE TABLE IF NOT EXISTS lines (
         id INTEGER PRIMARY KEY, state INTEGER NOT NULL, later INTEGER NOT NULL, head INTEGER NOT NULL,
-        rest BLOB NOT NULL, line INTEGER NOT NULL, place INTEGER NOT NULL,
+        rest BLOB NOT NULL, line INTEGER NOT NULL, place INTEGER NOT NULL, digest BLOB,
         input INTEGER, output INTEGER, cached INTEGER, kind TEXT, detail TEXT
     )""",
     "CREATE INDEX IF NOT EXISTS lines_by_key ON lines (head)",

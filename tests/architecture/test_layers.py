@@ -20,6 +20,7 @@ LAYERS = (
     ("cli", "__main__"),
     ("accessor",),
     ("api",),
+    ("batch",),
     ("engine",),
     ("report", "testing"),
     ("clients", "stores", "frames"),
