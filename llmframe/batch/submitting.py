@@ -7,7 +7,7 @@ from typing import Final
 
 from llmframe.batch.desk import Desk, within_thread
 from llmframe.clients.base import RequestError
-from llmframe.clients.batch import BatchState, UndecidedError
+from llmframe.clients.batch import NO_BATCH_API, BatchState, UndecidedError
 from llmframe.clients.refusals import NOT_REACHED, transient
 from llmframe.engine.patience import patiently, pauses, rest, unbroken
 from llmframe.stores.jobs import Shard
@@ -150,4 +150,4 @@ def _is_unknown(error: RequestError) -> bool:
 
 def _is_unseen(error: RequestError, source: str | Path) -> bool:
     """Whether the provider says that it doesn't know the file."""
-    return isinstance(source, str) and error.kind == "not_found"
+    return isinstance(source, str) and error.kind == "not_found" and error.code != NO_BATCH_API

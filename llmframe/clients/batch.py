@@ -19,6 +19,10 @@ SAFE_SHARE: Final = 0.95
 """Part of a provider's limit of bytes that is used: what it counts may be a little more than what we send."""
 
 
+NO_BATCH_API: Final = "no_batch_api"
+"""Code of the error when an endpoint has no Batch API; a 404 without it may be of a file that isn't visible yet."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BatchLimits:
     """What one batch may hold at most.

@@ -11,7 +11,7 @@ from pydantic_core import to_json
 
 from llmframe.clients import chat
 from llmframe.clients.base import Dialect, Message, RequestError
-from llmframe.clients.batch import BatchLimits, BatchState, LineResult, Phase, Problem
+from llmframe.clients.batch import NO_BATCH_API, BatchLimits, BatchState, LineResult, Phase, Problem
 from llmframe.clients.faults import clean
 from llmframe.clients.openai import OpenAIClient
 from llmframe.clients.openai_calls import Calls
@@ -25,9 +25,6 @@ EMBEDDINGS_LIMITS: Final = BatchLimits(lines=50_000, bytes=200_000_000, inputs=5
 
 INTENT: Final = "llmframe_intent"
 """The metadata key that holds a batch's intent."""
-
-NO_BATCH_API: Final = "no_batch_api"
-"""Code of the error when an endpoint has no Batch API; a 404 without it may be of a file that isn't visible yet."""
 
 CLOCK_SKEW_S: Final = 3600.0
 """How far the provider's clock may be from ours when a batch is looked for."""
