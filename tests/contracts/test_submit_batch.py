@@ -196,22 +196,6 @@ def test_without_a_way_to_the_provider_it_says_what_to_name(left: Callable[..., 
         found.refresh()
 
 
-def test_a_key_goes_to_no_address_that_only_the_ledger_names(monkeypatch: pytest.MonkeyPatch, store: Path):
-    from llmframe.api.batch_access import Access
-    from llmframe.stores.jobs import JobRecord
-
-    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
-    said: dict[str, Any] = {"id": "job-1", "created": 0.0, "provider": "openai", "model": "m", "question": "q"}
-    assert Access().batches(JobRecord(identity="https://api.openai.com/v1", **said)).identity.startswith("https://api")
-    with pytest.raises(UsageError, match=r"evil\.example") as raised:
-        Access().batches(JobRecord(identity="https://evil.example/v1", **said))
-    assert "sk-secret" not in str(raised.value)
-    found = Access(base_url="https://evil.example/v1").batches(JobRecord(identity="https://evil.example/v1", **said))
-    assert found.model == "m"
-    with pytest.raises(UsageError, match="which isn't 'https://other"):
-        Access(base_url="https://other.example/v1").batches(JobRecord(identity="https://evil.example/v1", **said))
-
-
 def test_an_unknown_id_is_told_with_the_nearest(left: Callable[..., StoredJob], store: Path, tmp_path: Path):
     job = left()
     near = job.id[:-1] + ("0" if job.id[-1] != "0" else "1")
