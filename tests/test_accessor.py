@@ -61,6 +61,7 @@ def test_every_argument_reaches_the_function():
         "samples": 2,
         "on_error": "x",
         "mode": "x",
+        "fallback": "x",
         "loop": "x",
         "meta": 1,
         "progress": "x",

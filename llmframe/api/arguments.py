@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final, Literal, TypedDict, cast, get_args
+from typing import Final, Literal, TypedDict, get_args
 
 from llmframe.core.template import OnNull
 from llmframe.engine.progress import ProgressOption
@@ -161,10 +161,8 @@ def arguments(
 def one_of(name: str, value: object, known: tuple[object, ...]) -> None:
     """Refuse a value that isn't one of the `known` words."""
     if value not in known:
-        words = cast("tuple[str, ...]", known)
-        raise UsageError(
-            f"`{name}` must be one of {', '.join(map(repr, words))}, got {value!r}{did_you_mean(str(value), words)}"
-        )
+        near = did_you_mean(str(value), [word for word in known if isinstance(word, str)])
+        raise UsageError(f"`{name}` must be one of {', '.join(map(repr, known))}, got {value!r}{near}")
 
 
 def lazy_kind(frame: object) -> str | None:
