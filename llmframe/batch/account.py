@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -109,6 +109,11 @@ class Account:
         reserved = _Reserved(budget.reserve(usd, tokens), len(draft.keys))
         self._reserved.update(dict.fromkeys(draft.keys, reserved))
         return None
+
+    def released(self, keys: Iterable[bytes]) -> None:
+        """These weren't sent after all."""
+        for key in keys:
+            self._pay(key, Usage(0, 0, 0), 0.0, charged=False)
 
     def reader(self, shard: Shard, read: Read) -> Reader:
         """How the results of a shard are read and told here."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import secrets
 import shutil
 import tempfile
@@ -22,6 +23,7 @@ from llmframe.core.outcome import Failure
 from llmframe.core.plan import Planned
 from llmframe.engine.patience import every, rest
 from llmframe.engine.run import Run
+from llmframe.errors import StoreError
 from llmframe.stores.jobs import JobRecord, Kind, Shard
 
 BEAT_SECONDS: Final = 10.0
@@ -153,6 +155,12 @@ class Filling:
 
     async def _round(self) -> bool:
         """Send everything that is open in batches and wait for their end; returns whether there was anything."""
+        try:
+            return await self._send_all()
+        except BaseExceptionGroup as group:  # what the provider says never leaves a shard's way: the ledger failed
+            raise group.exceptions[0] from None
+
+    async def _send_all(self) -> bool:
         self._account.begin_round()
         self._broke, before = False, self._count
         self._ways.drawing(now=True)
@@ -185,10 +193,7 @@ class Filling:
         await self._start()
         keys = [planned.key for planned in left]
         under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))
-        new = [intent for intent in dict.fromkeys(under_way.values()) if intent not in self._ways.shards]
-        if new:
-            for shard in await within_thread(lambda: self._desk.ledger.shards(intents=new)):
-                await self._join(shard, tasks)
+        if under_way and await self._join_all(set(under_way), tasks):
             under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))  # some were only planned
         ended: set[bytes] = set()
         if self._job is not None:
@@ -201,6 +206,15 @@ class Filling:
         if not self._started:
             self._started = True
             await self._desk.batches.start()
+
+    async def _join_all(self, keys: set[bytes], tasks: asyncio.TaskGroup) -> bool:
+        """Join the batches that these stand in; returns whether any was new here."""
+        under_way = await within_thread(lambda: self._desk.ledger.open_shards(list(keys)))
+        new = [intent for intent in dict.fromkeys(under_way.values()) if intent not in self._ways.shards]
+        if new:
+            for shard in await within_thread(lambda: self._desk.ledger.shards(intents=new)):
+                await self._join(shard, tasks)
+        return bool(new)
 
     async def _join(self, shard: Shard, tasks: asyncio.TaskGroup) -> None:
         """Wait for a batch that an earlier call, or another process, has begun; one that was only planned is freed."""
@@ -243,10 +257,35 @@ class Filling:
         if pack is None:
             return
         pack.close()
+        if not self._goes_on:
+            self._leave_out(pack)
+            return
         if self._job is None:
             await self._open_job()
+        shard = self._planned(pack)
+        plan = self._desk.ledger.plan_shard
+        while others := await within_thread(lambda s=shard: plan(s, pack.records, exclusive=True)):
+            await within_thread(lambda o=others: pack.drop(o))
+            self._account.released(others)
+            self._account.free_round = True  # lines that hold other texts, too, are made anew
+            self._count += 1
+            await self._join_all(others, tasks)
+            if not pack.lines:
+                self._leave_out(pack)
+                return
+            shard = self._planned(pack)
+        self._count += 1
+        self._ways.begin(tasks, shard, self._ways.set_out(shard, pack))
+
+    def _leave_out(self, pack: Pack) -> None:
+        """The pack isn't sent."""
+        self._account.released({record.key for record in pack.records})
+        pack.remove()
+        self._ways.files.release()
+
+    def _planned(self, pack: Pack) -> Shard:
         dialect = self._drafts.dialect
-        shard = Shard(
+        return Shard(
             intent=pack.intent,
             job=self._job_id,
             number=len(self._ways.shards),
@@ -259,9 +298,6 @@ class Filling:
             tokens=pack.tokens,
             planned=self._desk.clock(),
         )
-        await within_thread(lambda: self._desk.ledger.plan_shard(shard, pack.records))
-        self._count += 1
-        self._ways.begin(tasks, shard, self._ways.set_out(shard, pack))
 
     async def _open_job(self) -> None:
         batches, order = self._desk.batches, self._order
@@ -281,7 +317,8 @@ class Filling:
         self._run.job_id = job.id
 
     async def _beat(self) -> None:
-        await within_thread(self._desk.ledger.beat)
+        with contextlib.suppress(StoreError):  # the next one may do
+            await within_thread(self._desk.ledger.beat)
 
     def _is_cancelled(self, job_id: str) -> bool:
         job = self._desk.ledger.job(job_id)

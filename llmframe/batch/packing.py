@@ -94,6 +94,20 @@ class Pack:
             return False
         return self.lines < limits.lines and self.bytes + size <= SAFE_SHARE * limits.bytes
 
+    def drop(self, keys: set[bytes]) -> None:
+        """Take out the lines, of a closed pack, that ask for any of these; the others keep their numbers."""
+        out = {record.line for record in self.records if record.key in keys}
+        kept, self.bytes = self.path.with_suffix(".kept"), 0
+        numbers = dict.fromkeys(record.line for record in self.records)
+        with self.path.open("rb") as lines, kept.open("xb") as file:
+            for number, line in zip(numbers, lines, strict=True):
+                if number not in out:
+                    self.bytes += file.write(line)
+        kept.replace(self.path)
+        self.records = [record for record in self.records if record.line not in out]
+        self.tokens = round(self.tokens * (1 - len(out) / self.lines))
+        self.lines -= len(out)
+
     def close(self) -> None:
         """No further line."""
         self.file.close()

@@ -193,8 +193,19 @@ class Ledger(Protocol):
         """Change what is said."""
         ...
 
-    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord]) -> None:
-        """Write the intent of a shard with its lines, as one; this one works on it."""
+    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord], *, exclusive: bool = False) -> set[bytes]:
+        """Write the intent of a shard with its lines, as one; this one works on it.
+
+        Parameters
+        ----------
+        exclusive
+            Write it only when none of the fingerprints stands in another shard that may still come to something.
+
+        Returns
+        -------
+        set of bytes
+            Those that do: where there are any, nothing was written.
+        """
         ...
 
     def update_shard(self, intent: str, **changes: object) -> None:

@@ -153,16 +153,30 @@ class SqlLedger:
 
         self._work(update)
 
-    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord]) -> None:
-        """Write the intent of a shard with its lines, as one; this one works on it."""
+    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord], *, exclusive: bool = False) -> set[bytes]:
+        """Write the intent of a shard with its lines, as one; this one works on it.
 
-        def plan(connection: Connection) -> None:
+        Parameters
+        ----------
+        exclusive
+            Write it only when none of the fingerprints stands in another shard that may still come to something.
+
+        Returns
+        -------
+        set of bytes
+            Those that do: where there are any, nothing was written.
+        """
+
+        def plan(connection: Connection) -> set[bytes]:
             if connection.execute("SELECT 1 FROM jobs WHERE id = ?", (shard.job,)).fetchone() is None:
                 raise self._unknown("job", shard.job)
-            number = insert_shard(connection, shard, self._worker.enter(connection))
-            insert_lines(connection, number, shard.job, lines)
+            elsewhere = set(find_open(connection, [each.key for each in lines])) if exclusive else set[bytes]()
+            if not elsewhere:
+                number = insert_shard(connection, shard, self._worker.enter(connection))
+                insert_lines(connection, number, shard.job, lines)
+            return elsewhere
 
-        self._work(plan)
+        return self._work(plan)
 
     def update_shard(self, intent: str, **changes: object) -> None:
         """Change fields of a shard, by the names of `Shard`; whoever works on it.
