@@ -33,7 +33,7 @@ def test_digests_names_and_counts_are_kept_and_no_prompt(tmp_path: Path):
         " worker".split(),
         "shards": "id intent job number execution collection mode max_tokens_name tool lines bytes tokens file_id"
         " batch_id status attempts planned created polled total done failed detail worker".split(),
-        "lines": "id state later head rest line place input output cached kind detail".split(),
+        "lines": "id state later head rest line place digest input output cached kind detail".split(),
         "workers": "id place pid started beat".split(),
     }
     connections.close()
