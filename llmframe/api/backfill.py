@@ -111,7 +111,8 @@ class Backfill:
                 self._finish()
             except KeyboardInterrupt as interrupt:
                 self._run.cancel()  # it may have come when nothing was sent any more
-                interrupt.args = interrupt.args or (GOES_ON,)
+                goes_on = self._run.goes_on
+                interrupt.args = interrupt.args or (f"{goes_on}; {GOES_ON}" if goes_on else GOES_ON,)
                 raise
         return self._told()
 

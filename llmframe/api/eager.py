@@ -123,7 +123,7 @@ def run_map(native: object, arguments: Arguments) -> object:
             close(part.run.progress())
         return part.finish()
     except KeyboardInterrupt as interrupt:
-        interrupt.args = interrupt.args or (INTERRUPTED,)
+        interrupt.args = interrupt.args or (f"{part.run.goes_on}; {INTERRUPTED}" if part.run.goes_on else INTERRUPTED,)
         part.run.frame = part.result()
         interrupt.frame = part.run.frame  # pyright: ignore[reportAttributeAccessIssue] - ours to add
         raise

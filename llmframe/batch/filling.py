@@ -333,8 +333,9 @@ class Filling:
                 if not any(map(is_open, self._desk.ledger.shards(job=job))):
                     self._desk.ledger.update_job(job, finished=True)
         if self._job is not None and any(map(is_open, self._ways.shards.values())):
-            self._run.metrics.notes.append(
+            self._run.goes_on = (
                 f"the batches of {self._job.id} go on at the provider: the same call waits for them again, "
                 f"`llmframe jobs cancel {self._job.id}` stops them"
             )
+            self._run.metrics.notes.append(self._run.goes_on)
         self._desk.ledger.leave()

@@ -61,6 +61,8 @@ class Run:
         Of the job that its batches belong to; `None` without one.
     batches_at_provider
         Set when every batch of the run is at the provider, waits for room there, or has failed.
+    goes_on
+        What goes on without the run, and how to come back to it; empty when nothing does.
     waiting
         Says in a line what is waited for at the provider; `None` in a live run.
     stopping
@@ -82,6 +84,7 @@ class Run:
         self.job_id: str | None = None
         self.batches_at_provider = threading.Event()
         self.waiting: Callable[[], str] | None = None
+        self.goes_on = ""
         self.stopping: set[Callable[[], None]] = set()
         self._begun: float | None = None
         self._deadline: asyncio.TimerHandle | None = None
