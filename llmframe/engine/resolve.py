@@ -44,7 +44,7 @@ class Resolver:
         What batches of this run have come to; `None` in a live run.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913 - one argument a part that is put together
         self,
         keeper: Keeper,
         schema: Schema,
