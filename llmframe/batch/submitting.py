@@ -18,6 +18,9 @@ SETTLE_SECONDS: Final = 30.0
 UNSEEN_TRIES: Final = 8
 """Tries of a batch whose file the provider says not to know: for a while after its upload that means nothing."""
 
+QUEUE_SECONDS: Final = 86_400.0
+"""How long a provider may say that its queue is full: as long as it takes to do a batch."""
+
 GRACE_SECONDS: Final = 8.0
 """Seconds that a paid call under way gets to end, and to be written down, when its run is stopped."""
 
@@ -25,13 +28,8 @@ _UNKNOWN_STATUS: Final = frozenset({408, 409})
 _REFUSED: Final = range(400, 500)
 
 
-async def submit(desk: Desk, shard: Shard, lines: Path) -> Shard:
-    """Make the batch of a planned shard.
-
-    Parameters
-    ----------
-    lines
-        The file with its lines.
+async def upload(desk: Desk, shard: Shard, lines: Path) -> Shard:
+    """Upload the lines of a planned shard.
 
     Raises
     ------
@@ -40,20 +38,18 @@ async def submit(desk: Desk, shard: Shard, lines: Path) -> Shard:
     NotOursError
         If another process works on it.
     """
-    if not desk.batches.uploads:
-        return await create(desk, shard, lines)
     file_id = await patiently(lambda: desk.batches.upload(lines, intent=shard.intent))
-    shard = await desk.move(shard, "uploaded", file_id=file_id)
-    return await create(desk, shard, file_id)
+    return await desk.move(shard, "uploaded", file_id=file_id)
 
 
 async def create(desk: Desk, shard: Shard, source: str | Path) -> Shard:
     """Make the batch of what was uploaded, or of the lines themselves: the step that is paid for.
 
     It is written down before it goes out. When its answer is lost, the provider is asked whether there is a batch of
-    this intent, and only when there is none the call is made again. Raises as `submit`.
+    this intent, and only when there is none the call is made again. A provider whose queue is full is waited for, as
+    long as a batch may take. Raises as `upload`.
     """
-    unseen = 0
+    unseen, begun = 0, desk.clock()
     before = shard.execution
     waits = pauses()
 
@@ -77,14 +73,19 @@ async def create(desk: Desk, shard: Shard, source: str | Path) -> Shard:
         return await made(desk, shard, state)
 
     while True:
-        created = await patiently(lambda: unbroken(attempt(), seconds=GRACE_SECONDS))
+        try:
+            created = await patiently(lambda: unbroken(attempt(), seconds=GRACE_SECONDS))
+        except RequestError as error:
+            if error.kind != "rate_limit" or desk.clock() > begun + QUEUE_SECONDS:
+                raise
+            created = None
         if created is not None:
             return created
         await rest(next(waits))
 
 
 async def adopt(desk: Desk, shard: Shard) -> Shard:
-    """Go on with a shard that another call left where it stands; raises as `submit`.
+    """Go on with a shard that another call left where it stands; raises as `upload`.
 
     One that was only planned is given up: what it was to hold is planned anew by whoever has the rows. An outcome that
     nobody has seen is looked for at the provider.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Coroutine
+from pathlib import Path
 from typing import Any, Final
 
 from llmframe.batch.account import Account
@@ -11,7 +12,7 @@ from llmframe.batch.collecting import Read, collect, give_up
 from llmframe.batch.desk import Desk, NotOursError, within_thread
 from llmframe.batch.enqueued import Queue, is_token_limit
 from llmframe.batch.packing import Pack
-from llmframe.batch.submitting import adopt, create, submit
+from llmframe.batch.submitting import adopt, create, upload
 from llmframe.batch.waiting import KNOWN_STATUS, wait
 from llmframe.clients.base import RequestError
 from llmframe.clients.batch import BatchState
@@ -58,13 +59,13 @@ class Ways:
         self.queue = Queue()
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self._collecting = asyncio.Semaphore(COLLECTED_AT_ONCE)
-        self._unsent = 0
+        self._unsent: set[str] = set()
         self._drawing = False
 
     def begin(self, tasks: asyncio.TaskGroup, shard: Shard, way: Coroutine[Any, Any, None]) -> None:
         """Start a shard's way."""
         self.shards[shard.intent] = shard
-        self._unsent += 1
+        self._unsent.add(shard.intent)
         tasks.create_task(self._guarded(way))
 
     def drawing(self, *, now: bool) -> None:
@@ -84,18 +85,23 @@ class Ways:
 
     async def set_out(self, shard: Shard, pack: Pack) -> None:
         """The whole way of a new shard."""
+        source: str | Path = pack.path
         try:
             try:
-                await self.queue.enter(shard.intent, shard.tokens)
-                shard = await submit(self._desk, shard, pack.path)
+                if self._desk.batches.uploads:
+                    shard = await upload(self._desk, shard, pack.path)
+                    source = shard.file_id or ""
             finally:
-                pack.remove()
-                self.files.release()
+                if source != pack.path:
+                    self._let_go(pack)
+            await self._room(shard)
+            shard = await create(self._desk, shard, source)
         except RequestError as error:
-            await self._refused(shard, error)
+            await self._refused(await self._desk.again(shard), error)
             return
         finally:
-            self._sent()
+            self._let_go(pack)
+            self._sent(shard)
         self._run.metrics.batches += 1
         await self._to_the_end(shard)
 
@@ -116,7 +122,7 @@ class Ways:
                 if shard.collection in ("done", "gone") or shard.execution in NOTHING_TO_COME:
                     return
         finally:
-            self._sent()
+            self._sent(shard)
         if shard.execution == "abandoned":
             self.shards[shard.intent] = await self._desk.note(shard, collection="done")
             self._account.free_round = True
@@ -125,9 +131,21 @@ class Ways:
         await self.queue.enter(shard.intent, shard.tokens)
         await self._to_the_end(shard)
 
+    async def _room(self, shard: Shard) -> None:
+        """Wait until the provider's queue has room for a shard."""
+        entering = asyncio.ensure_future(self.queue.enter(shard.intent, shard.tokens))
+        await rest(0)
+        if not entering.done():
+            self._sent(shard)  # as good as
+        await entering
+
+    def _let_go(self, pack: Pack) -> None:
+        if pack.path.exists():
+            pack.remove()
+            self.files.release()
+
     async def _watched(self, shard: Shard) -> Shard:
-        self._sent()  # it's in somebody's hands
-        self._unsent += 1
+        self._sent(shard)  # it's in somebody's hands
         for seconds in pauses(longest=WATCH_SECONDS):
             await rest(seconds)
             now = await self._desk.again(shard)
@@ -209,12 +227,12 @@ class Ways:
                 f"the provider says {state.status!r} of a batch, a word that isn't known: taken to be running"
             )
 
-    def _sent(self) -> None:
-        self._unsent -= 1
+    def _sent(self, shard: Shard) -> None:
+        self._unsent.discard(shard.intent)
         self._tell_sent()
 
     def _tell_sent(self) -> None:
-        if not self._drawing and self._unsent <= 0:
+        if not self._drawing and not self._unsent:
             self._run.batches_at_provider.set()
 
     async def _guarded(self, way: Awaitable[None]) -> None:
