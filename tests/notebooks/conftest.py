@@ -80,13 +80,14 @@ class Kernel:
 
     def end(self, name: str) -> Cell:
         """Wait until the kernel is idle after a cell."""
-        cell = self._cells[name]
-        while not cell.ended:
-            message = self._client.get_iopub_msg(timeout=ANSWER_SECONDS)
-            parent = message["parent_header"].get("msg_id")
-            if parent in self._cells:
-                self._cells[parent].take(message)
+        while not self._cells[name].ended:
+            self._take()
         return self._cells.pop(name)
+
+    def until_told(self, name: str) -> None:
+        """Wait until a cell has printed something."""
+        while not self._cells[name].stdout:
+            self._take()
 
     def run(self, code: str) -> Cell:
         """Run a cell to its end."""
@@ -106,6 +107,12 @@ class Kernel:
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
+
+    def _take(self) -> None:
+        message = self._client.get_iopub_msg(timeout=ANSWER_SECONDS)
+        parent = message["parent_header"].get("msg_id")
+        if parent in self._cells:
+            self._cells[parent].take(message)
 
 
 @pytest.fixture(scope="module")
