@@ -95,7 +95,7 @@ class Ways:
                 if source != pack.path:
                     self._let_go(pack)
             await self._room(shard)
-            shard = await create(self._desk, shard, source)
+            shard = self.shards[shard.intent] = await create(self._desk, shard, source)
         except RequestError as error:
             await self._refused(await self._desk.again(shard), error)
             return
