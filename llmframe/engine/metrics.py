@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from llmframe.budget import Budget
 from llmframe.core.histogram import Histogram
-from llmframe.core.outcome import Failure, Outcome, Usage
+from llmframe.core.outcome import Failure, Outcome, Source, Usage
 from llmframe.core.outlook import Left, Outlook
 from llmframe.core.plan import Plan
 from llmframe.core.prices import Price
@@ -56,7 +56,7 @@ class Metrics:
         self.batches = self.batch_requests = self.batch_rows = 0
         self._live_tokens = Usage(0, 0, 0)
         self.latencies, self.waits = Histogram(), Histogram()
-        self.cached_live = self.failed_live = 0
+        self.cached_live = self.batched_live = self.failed_live = 0
         self.rows = self.answered = self.not_asked = self.cached = self.shared = 0
         self.failed: Counter[str] = Counter()
         self.changes: Counter[str] = Counter()
@@ -159,6 +159,14 @@ class Metrics:
     def missing(self, change: str, requests: int) -> None:
         """So many distinct requests have no answer because of this change."""
         self.changes[change] += requests
+
+    def delivered(self, source: Source) -> None:
+        """A distinct request has an answer without being asked: a kept one, or a batch's."""
+        if source == "batch":
+            self.batched_live += 1
+        else:
+            self.cached_live += 1
+        self.changes["kept"] += source == "cache"
 
     def settled(self, characters: int) -> None:
         """A distinct request of so many characters that was asked for has its outcome."""
@@ -303,7 +311,7 @@ class Metrics:
     def _left(self) -> Left | None:
         return self.outlook.left(
             rows=self.expected_rows,
-            kept=self.cached_live,
+            kept=self.cached_live + self.batched_live,
             input_tokens=self._live_tokens.input_tokens or 0,
             output_tokens=self._live_tokens.output_tokens or 0,
         )

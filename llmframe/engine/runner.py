@@ -384,8 +384,7 @@ class Runner:
             if self._fail_fast:
                 self._run.halt(FIRST_FAILED)
             return
-        self._run.metrics.cached_live += outcome.source != "batch"
-        self._run.metrics.changes["kept"] += outcome.source == "cache"
+        self._run.metrics.delivered(outcome.source)
 
     def _lay(self, index: int, outcome: Outcome) -> None:
         if index >= len(self._outcomes):
