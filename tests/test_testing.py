@@ -10,7 +10,9 @@ def test_the_public_names_are_these():
     """Frozen: users' tests import them."""
     assert sorted(testing.__all__) == [
         "Answer",
+        "AnthropicProvider",
         "BadBody",
+        "BatchService",
         "Cut",
         "Delay",
         "Drip",
@@ -25,6 +27,7 @@ def test_the_public_names_are_these():
         "Provider",
         "Refusal",
         "Reset",
+        "Results",
         "Stall",
         "Status",
         "Step",
@@ -33,6 +36,7 @@ def test_the_public_names_are_these():
         "ToolCalls",
         "Truncated",
         "Without",
+        "digest",
         "instance",
         "run_in_fake_time",
     ]

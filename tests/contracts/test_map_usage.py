@@ -93,7 +93,7 @@ ARGUMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "prefix": ({"prefix": None}, "`prefix` must be text"),
     "into": ({"into": ""}, "`into` must be the name of a column"),
     "progress": ({"progress": "bar"}, "`progress`"),
-    "batch": ({"mode": "batch"}, "Batch API isn't available in this version"),
+    "batch": ({"mode": "batch", "cache": False}, "leave out `cache=False`, or name a file"),
     "votes": ({"samples": 5}, "votes aren't available"),
     "logprobs": ({"confidence": "logprobs"}, "aren't available in this version"),
     "budget": ({"budget": "3"}, "`budget` must be dollars, a mapping or a llmframe.Budget, got '3': say budget=1.0"),
