@@ -9,7 +9,7 @@ from typing import Any, Final, cast
 from llmframe.api.arguments import Arguments
 from llmframe.api.batch_service import WINDOW_SECONDS, BatchService, batch_service, line_bytes
 from llmframe.api.examples import examples_of
-from llmframe.api.keeping import store_of
+from llmframe.api.keeping import ledgered_store, store_of
 from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import price_of
 from llmframe.budget import budget_of
@@ -178,7 +178,9 @@ def _money(client: Client, arguments: Arguments) -> tuple[Mapping[str, float], P
 
 
 def _service(client: Client, arguments: Arguments) -> BatchService | None:
-    """The provider's Batch API; one that was asked for must be there."""
+    """The provider's Batch API; one that was asked for must be there, and its jobs must have a place."""
+    if arguments.mode == "batch":
+        ledgered_store(arguments.sending.cache, client)
     return batch_service(client, needed=arguments.mode == "batch")
 
 

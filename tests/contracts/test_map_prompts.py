@@ -226,3 +226,5 @@ def test_a_plan_for_a_model_with_a_price_tells_dollars():
     assert (free.mode, free.batch_api, free.batches) == ("batch", None, 1)
     with pytest.raises(llmframe.UsageError, match="Batch API"):
         frame.llm.plan("{t}", schema=bool, model="google/gemini-2.5-pro", mode="batch")
+    with pytest.raises(llmframe.UsageError, match="leave out `cache=False`"):
+        frame.llm.plan("{t}", schema=bool, model="openai/gpt-4o-mini", mode="batch", cache=False)
