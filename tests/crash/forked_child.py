@@ -27,6 +27,7 @@ from pydantic import Field, create_model
 import llmframe
 from llmframe.api import verbs  # noqa: F401 - as above
 from llmframe.clients import openai as client  # noqa: F401 - as above
+from tests.crash import batch_steps
 
 INTERRUPTED = 130
 
@@ -41,6 +42,10 @@ FRAMES: dict[str, Any] = {
 def work(job: dict[str, Any]) -> None:
     """Map the job's texts and write the frame, or map its file."""
     instructor.__version__ = job.get("instructor", instructor.__version__)
+    if "batch" in job:
+        batch_steps.make_small(**job["batch"])
+    if "dies_at" in job:
+        batch_steps.die_at(job["dies_at"])
     options = {"schema": schema_of(**job.get("schema", {})), "model": "m", "api_key": "k", "progress": False}
     options |= job["options"]
     template = job.get("template", "Judge {text}")

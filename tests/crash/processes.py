@@ -70,6 +70,12 @@ class Server(Spoken):
         """Set attributes of the Batch API, such as `polls=3`."""
         self.tell("batches", settings)
 
+    def paid(self) -> Counter[str]:
+        """How often each prompt was paid in a batch since the last look, once every batch that was made has ended."""
+        before = self.events()
+        self.tell("finish")
+        return Counter(prompt for kind, prompt in before + self.events() if kind == "paid")
+
 
 class Forker(Spoken):
     """Forks processes that do a job each, one at a time."""

@@ -126,6 +126,10 @@ def serve(path: Path, seconds: float) -> None:
             name, *given = json.loads(line)
             if name == "settle":
                 settle(provider)
+            elif name == "finish":
+                desk.in_batch = True  # nobody is connected
+                provider.batches.finish()
+                desk.in_batch = False
             else:
                 work = {"arm": log.arm, "disarm": log.disarm, "trap": desk.trap, "free": desk.free, "batches": batches}[
                     name
