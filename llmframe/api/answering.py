@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Coroutine
 from typing import Any, Final, Protocol
 
@@ -18,6 +19,7 @@ from llmframe.engine.run import Run
 from llmframe.engine.runner import Runner
 from llmframe.engine.settled import Settled
 from llmframe.engine.sharing import shared_here
+from llmframe.errors import StoreError
 from llmframe.stores.base import Store
 
 CLOSING_SECONDS: Final = 2.0
@@ -68,7 +70,16 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         components=prepared.asking.question(client).components(),
         settled=settled,
     )
-    before = None if stage is None else stage.run
+
+    async def fill() -> None:
+        try:
+            await stage.run()  # pyright: ignore[reportOptionalMemberAccess] - called only then
+        except asyncio.CancelledError:
+            with contextlib.suppress(StoreError):
+                runner.look()  # what has come back stands in the frame of an interrupt, too
+            raise
+
+    before = None if stage is None else fill
     await carry_out(runner, client, run, plan, outcomes, post=post, listener=listener, before=before)
 
 

@@ -95,7 +95,7 @@ class FrameErrand:
     def _kept(self) -> tuple[Plan, list[Outcome | None]]:
         """The whole plan, with the answers that the store has by now.
 
-        Batches fill the store, which the run itself reads when they have ended: not when it's cancelled before.
+        Batches fill the store, which the run itself reads when they have ended.
         """
         part = self._part
         schema, plan = part.prepared.asking.schema, part.prepared.plan()
@@ -121,10 +121,7 @@ class FrameErrand:
 
     def finish(self) -> object:
         """What `map` returns, or raises."""
-        part = self._part
-        if part.prepared.asking.arguments.mode == "batch" and not part.plan.shares:
-            part.plan, part.outcomes = self._kept()
-        return part.finish()
+        return self._part.finish()
 
     def shards(self) -> list[Shard]:
         """Those of the run's job."""

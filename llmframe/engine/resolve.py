@@ -113,6 +113,11 @@ class Resolver:
                 yield from group
             yield None
 
+    def look(self, plan: Plan, deliver: Callable[[int, Outcome], None]) -> None:
+        """Draw `plan` and deliver what is kept; nothing is claimed or asked."""
+        for _ in self.unanswered(plan, deliver=deliver, going=lambda: False):
+            pass
+
     def job(self, planned: Planned) -> Job:
         """The job of a request that `unanswered` has just yielded."""
         job = Job(planned, planned.messages, characters(planned.messages))

@@ -130,6 +130,10 @@ class Runner:
             self._run.metrics.output_mode = self._talk.dialect.mode
         await self._keeper.flush()
 
+    def look(self) -> None:
+        """Deliver what is kept, in place of `work`."""
+        self._resolver.look(self._plan, self._deliver)
+
     async def landed(self) -> None:
         """Wait until no attempt of this part uses the client, those that others joined included."""
         while going := [*(flight.task for flight in self._flights), *(self._hedge.going if self._hedge else ())]:
@@ -181,7 +185,7 @@ class Runner:
                 hired = True
                 hire()
             if self._run.stop is not None:
-                self._fail(job, self._run.stop)
+                self._finish(job, self._run.stop)
                 await asyncio.sleep(0)
                 continue
             if self._keeper.full:
@@ -200,7 +204,7 @@ class Runner:
                 if job.joined and self._run.stop is None:  # somebody else's, perhaps of a client that is closed
                     self._put_back(job)
                 else:
-                    self._fail(job, Failure("internal", f"{type(error).__name__} in llmframe or a validator"))
+                    self._finish(job, Failure("internal", f"{type(error).__name__} in llmframe or a validator"))
 
     async def _step(self, job: Job) -> None:
         kept = self._resolver.meanwhile(job)
@@ -292,7 +296,7 @@ class Runner:
     def _after_fault(self, job: Job, error: RequestError) -> None:
         if self._run.stop is not None:
             unsent = error.kind in ("cancelled", "rate_limit")
-            self._fail(job, self._run.stop if unsent else Failure(error.kind, error.detail))
+            self._finish(job, self._run.stop if unsent else Failure(error.kind, error.detail))
             return
         if job.joined:
             self._put_back(job, delay=min(error.retry_after or 0.0, MAX_RETRY_AFTER))
@@ -311,7 +315,7 @@ class Runner:
             failure = Failure(error.kind, step.detail)
             if step.stops_run:
                 self._run.halt(failure)
-            self._fail(job, failure)
+            self._finish(job, failure)
             return
         if error.kind == "rate_limit":
             job.limited_at = self._shared.clock()
@@ -338,16 +342,13 @@ class Runner:
         job.again = again or job.again
         self._queue.again(job, delay=delay)
 
-    def _fail(self, job: Job, failure: Failure) -> None:
-        self._finish(job, failure, None)
-
     def _abandon(self, job: Job) -> None:
         """Tell what a request took whose answer nobody waits for any more, unless it has come."""
         index = job.planned.index
         if index >= len(self._outcomes) or self._outcomes[index] is None:
-            self._fail(job, self._run.missing)
+            self._finish(job, self._run.missing)
 
-    def _finish(self, job: Job, result: Answer | Failure, reply: Reply | None) -> None:
+    def _finish(self, job: Job, result: Answer | Failure, reply: Reply | None = None) -> None:
         begun = job.first_sent
         outcome = Outcome(
             result=result,
