@@ -27,7 +27,7 @@ WRITES = (
 """Steps of the ledger that a process dies at: those that write."""
 
 SETTLE_SECONDS = 0.2
-"""The provider here has read what a killed process sent before the next process begins; the internet may take longer."""
+"""The provider here has read all that a killed process sent before the next one begins; the internet takes longer."""
 
 
 def make_small(*, lines: int | None = None, size: int | None = None) -> None:
