@@ -17,6 +17,7 @@ import os
 import sys
 import threading
 import urllib.request
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -120,6 +121,12 @@ def serve(path: Path, seconds: float) -> None:
         for word, value in settings.items():
             setattr(provider.batches, word, value)
 
+    def expire(times: int) -> None:
+        """Let the next batches expire half-way."""
+        provider.batches.ends("expired", times=times)
+
+    works: dict[str, Callable[..., None]] = {"arm": log.arm, "disarm": log.disarm, "trap": desk.trap, "free": desk.free}
+    works |= {"batches": batches, "expire": expire}
     with provider:
         tell(provider.base_url)
         for line in sys.stdin:
@@ -131,10 +138,7 @@ def serve(path: Path, seconds: float) -> None:
                 provider.batches.finish()
                 desk.in_batch = False
             else:
-                work = {"arm": log.arm, "disarm": log.disarm, "trap": desk.trap, "free": desk.free, "batches": batches}[
-                    name
-                ]
-                provider._in_loop(functools.partial(work, *given))
+                provider._in_loop(functools.partial(works[name], *given))
             tell(name)
 
 

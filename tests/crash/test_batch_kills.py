@@ -18,6 +18,8 @@ from tests.crash.rows import Work, columns, digests
 ROWS, DISTINCT = 150, 100
 LINES = 30
 """Lines of a batch: the rows are four of them."""
+EXPIRED = 1
+"""Batches that expire half-way: what they didn't do goes into another one."""
 
 Where = Literal["step", "event"]
 KILLS: dict[tuple[str, ...], int] = {("pandas", "polars"): 12, ("file",): 8}
@@ -33,18 +35,19 @@ def test_a_run_by_batches_that_is_killed_again_and_again_pays_nothing_twice(
     ways: tuple[Where, Where] = ("step", "event")
     moments = [(way, chance.randint(1, LATEST[way])) for way, _ in zip(itertools.cycle(ways), range(KILLS[kinds]))]
     server.batches(polls=2)
+    table = columns(ROWS, DISTINCT, kinds[0])
+    live = Work(table, tmp_path / "live", base_url=server.url)
+    for kind in kinds:
+        assert forker.do(live.job(kind)) == 0
+    server.events()
     for number in itertools.count():
-        table = columns(ROWS, DISTINCT, f"{kinds[0]} {number}")
         work = Work(table, tmp_path / str(number), base_url=server.url)
+        server.tell("expire", EXPIRED)
         moments, paid = killed(work, kinds, moments, server, forker)
         for kind in kinds:
             assert forker.do(by_batches(work, kind)) == 0
-        assert paid + server.paid() == dict.fromkeys(digests(work.prompts), 1)
-        live = Work(table, tmp_path / f"{number} live", base_url=server.url)
-        for kind in kinds:
-            assert forker.do(live.job(kind)) == 0
             assert live.target(kind).read_bytes() == work.target(kind).read_bytes()
-        server.events()
+        assert paid + server.paid() == dict.fromkeys(digests(work.prompts), 1)
         if not moments:
             break
 
