@@ -13,9 +13,8 @@ from pathlib import Path
 from typing import Final
 
 from llmframe.batch.account import Account
-from llmframe.batch.collecting import Read
 from llmframe.batch.desk import Desk, NotOursError, within_thread
-from llmframe.batch.drafts import Draft, Drafts
+from llmframe.batch.drafts import Draft, Lines
 from llmframe.batch.packing import Pack, begin_pack, custom_id
 from llmframe.batch.submitting import adopt
 from llmframe.batch.ways import Ways, is_open
@@ -44,8 +43,6 @@ class Order:
     ----------
     question
         Digest of what all requests share.
-    kind
-        What is asked for.
     rows
         Of the call; `None` where they aren't counted yet.
     requests
@@ -59,7 +56,6 @@ class Order:
     """
 
     question: str
-    kind: Kind
     rows: int | None
     requests: Callable[[], AsyncIterator[list[Planned]]]
     unanswered: Callable[[list[Planned], float], list[Planned]]
@@ -76,26 +72,25 @@ class Filling:
         Whose it is; it is told of what came back, and stopped by what would fail every batch.
     desk
         Ledger and provider; the provider's side is started when there's something for it.
-    drafts
-        Makes lines of requests.
-    read
-        Reads answers.
+    lines
+        What the call's requests are in batches.
     account
         What has been settled so far, and what of it may be asked again.
     """
 
-    def __init__(  # noqa: PLR0913 - one argument a part that is put together
-        self, run: Run, desk: Desk, order: Order, *, drafts: Drafts, read: Read, account: Account
+    def __init__(
+        self, run: Run, desk: Desk, order: Order, *, lines: Lines, account: Account
     ) -> None:
         self._run, self._desk, self._order = run, desk, order
-        self._drafts, self._account = drafts, account
-        self._ways = Ways(run, desk, account, read)
+        self._drafts, self._account = lines.drafts, account
+        self._kind: Kind = lines.kind
+        self._ways = Ways(run, desk, account, lines.read)
         self._left: list[Shard] = []
         self._job: JobRecord | None = None
         self._jobs: list[str] = []
         self._pack: Pack | None = None
         self._pack_keys: set[bytes] = set()
-        self._count = 0
+        self._count = self._mark = 0
         self._broke = self._started = False
 
     async def run(self) -> None:
@@ -163,6 +158,7 @@ class Filling:
     async def _send_all(self) -> bool:
         self._account.begin_round()
         self._broke, before = False, self._count
+        self._mark = await within_thread(self._desk.ledger.mark)
         self._ways.drawing(now=True)
         async with asyncio.TaskGroup() as tasks:
             if self._left:
@@ -186,15 +182,17 @@ class Filling:
 
     async def _open(self, chunk: list[Planned], tasks: asyncio.TaskGroup) -> list[Planned]:
         """Those of a list that have to be put into a batch; whose batch is under way, that is joined."""
+        keys = [planned.key for planned in chunk if planned.key not in self._pack_keys]
+        # Looked up before the answers: what another call settles in between is seen there.
+        under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))
         left = self._order.unanswered(chunk, self.since)
         left = [planned for planned in left if planned.key not in self._pack_keys and not self._run.stop]
         if not left:
             return []
         await self._start()
         keys = [planned.key for planned in left]
-        under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))
-        if under_way and await self._join_all(set(under_way), tasks):
-            under_way = await within_thread(lambda: self._desk.ledger.open_shards(keys))  # some were only planned
+        freed = await self._join_all({under_way[key] for key in keys if key in under_way}, tasks)
+        under_way = {key: intent for key, intent in under_way.items() if intent not in freed}
         ended: set[bytes] = set()
         if self._job is not None:
             rest_ = [key for key in keys if key not in under_way]
@@ -207,26 +205,26 @@ class Filling:
             self._started = True
             await self._desk.batches.start()
 
-    async def _join_all(self, keys: set[bytes], tasks: asyncio.TaskGroup) -> bool:
-        """Join the batches that these stand in; returns whether any was new here."""
-        under_way = await within_thread(lambda: self._desk.ledger.open_shards(list(keys)))
-        new = [intent for intent in dict.fromkeys(under_way.values()) if intent not in self._ways.shards]
-        if new:
-            for shard in await within_thread(lambda: self._desk.ledger.shards(intents=new)):
-                await self._join(shard, tasks)
-        return bool(new)
+    async def _join_all(self, intents: set[str], tasks: asyncio.TaskGroup) -> set[str]:
+        """Wait for those of these batches that are new here; returns those that were freed."""
+        new = intents - self._ways.shards.keys()
+        if not new:
+            return set()
+        shards = await within_thread(lambda: self._desk.ledger.shards(intents=new))
+        return {shard.intent for shard in shards if not await self._join(shard, tasks)}
 
-    async def _join(self, shard: Shard, tasks: asyncio.TaskGroup) -> None:
-        """Wait for a batch that an earlier call, or another process, has begun; one that was only planned is freed."""
+    async def _join(self, shard: Shard, tasks: asyncio.TaskGroup) -> bool:
+        """Wait for a batch that an earlier call, or another process, has begun.
+
+        One that nobody goes on with and that was only planned is freed: then there's nothing to wait for, and False.
+        """
         if shard.execution == "planned":
-            try:
+            with contextlib.suppress(NotOursError):
                 await adopt(self._desk, shard)
-            except NotOursError:
-                pass
-            else:
-                return
+                return False
         self._count += 1
         self._ways.begin(tasks, shard, self._ways.take_over(shard))
+        return True
 
     async def _add(self, draft: Draft, tasks: asyncio.TaskGroup) -> None:
         if self._broke or not self._goes_on:
@@ -264,12 +262,12 @@ class Filling:
             await self._open_job()
         shard = self._planned(pack)
         plan = self._desk.ledger.plan_shard
-        while others := await within_thread(lambda s=shard: plan(s, pack.records, exclusive=True)):
-            await within_thread(lambda o=others: pack.drop(o))
-            self._account.released(others)
+        while others := await within_thread(lambda s=shard: plan(s, pack.records, seen=self._mark)):
+            self._account.released(await within_thread(lambda o=others: pack.drop(o)))
             self._account.free_round = True  # lines that hold other texts, too, are made anew
             self._count += 1
-            await self._join_all(others, tasks)
+            under_way = await within_thread(lambda o=others: self._desk.ledger.open_shards(list(o)))
+            await self._join_all(set(under_way.values()), tasks)
             if not pack.lines:
                 self._leave_out(pack)
                 return
@@ -308,7 +306,7 @@ class Filling:
             identity=batches.identity,
             model=batches.model,
             question=order.question,
-            kind=order.kind,
+            kind=self._kind,
             rows=order.rows,
         )
         await within_thread(lambda: self._desk.ledger.open_job(job))

@@ -193,13 +193,18 @@ class Ledger(Protocol):
         """Change what is said."""
         ...
 
-    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord], *, exclusive: bool = False) -> set[bytes]:
+    def mark(self) -> int:
+        """How far planning has got, for `plan_shard`."""
+        ...
+
+    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord], *, seen: int | None = None) -> set[bytes]:
         """Write the intent of a shard with its lines, as one; this one works on it.
 
         Parameters
         ----------
-        exclusive
-            Write it only when none of the fingerprints stands in another shard that may still come to something.
+        seen
+            A `mark`. Write it only when none of the fingerprints stands in another shard that may still come to
+            something, or has got an answer from one that was planned after the mark.
 
         Returns
         -------

@@ -17,6 +17,7 @@ from llmframe.stores.jobs import Execution, JobRecord, Ledger, LineOutcome, Line
 from llmframe.stores.ledger_lines import (
     count_lines,
     find_open,
+    find_taken,
     insert_lines,
     read_lines,
     read_outcomes,
@@ -31,6 +32,7 @@ from llmframe.stores.ledger_tables import (
     insert_job,
     insert_shard,
     job_record,
+    last_shard,
     shard_record,
 )
 from llmframe.stores.unfinished import remove_job, unfinished_because
@@ -153,13 +155,18 @@ class SqlLedger:
 
         self._work(update)
 
-    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord], *, exclusive: bool = False) -> set[bytes]:
+    def mark(self) -> int:
+        """How far planning has got, for `plan_shard`."""
+        return self._books.read(last_shard, nothing=0)
+
+    def plan_shard(self, shard: Shard, lines: Sequence[LineRecord], *, seen: int | None = None) -> set[bytes]:
         """Write the intent of a shard with its lines, as one; this one works on it.
 
         Parameters
         ----------
-        exclusive
-            Write it only when none of the fingerprints stands in another shard that may still come to something.
+        seen
+            A `mark`. Write it only when none of the fingerprints stands in another shard that may still come to
+            something, or has got an answer from one that was planned after the mark.
 
         Returns
         -------
@@ -170,7 +177,7 @@ class SqlLedger:
         def plan(connection: Connection) -> set[bytes]:
             if connection.execute("SELECT 1 FROM jobs WHERE id = ?", (shard.job,)).fetchone() is None:
                 raise self._unknown("job", shard.job)
-            elsewhere = set(find_open(connection, [each.key for each in lines])) if exclusive else set[bytes]()
+            elsewhere = set[bytes]() if seen is None else find_taken(connection, [each.key for each in lines], seen)
             if not elsewhere:
                 number = insert_shard(connection, shard, self._worker.enter(connection))
                 insert_lines(connection, number, shard.job, lines)

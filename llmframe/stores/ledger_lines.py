@@ -58,15 +58,24 @@ def read_lines(connection: Connection, shard: int) -> list[LineRecord]:
 
 def find_open(connection: Connection, keys: Sequence[bytes]) -> dict[bytes, str]:
     """The open lines of `keys` in shards that may still come to something; of several the one planned first."""
+    return _find(connection, keys, f"l.state = 0 AND {_OPEN_SHARD}")
+
+
+def find_taken(connection: Connection, keys: Sequence[bytes], seen: int) -> set[bytes]:
+    """Those of `keys` that are open in such a shard, or were answered by one whose number is above `seen`."""
+    kept = f"l.state = {STATES.index('kept')} AND s.id > ?"
+    return set(_find(connection, keys, f"(l.state = 0 AND {_OPEN_SHARD} OR {kept})", seen))
+
+
+def _find(connection: Connection, keys: Sequence[bytes], which: str, *values: int) -> dict[bytes, str]:
     wanted = set(keys)
     found: dict[bytes, str] = {}
     for marks, lot in chunks([_split(key)[0] for key in wanted]):
         statement = (
-            "SELECT l.head, l.rest, s.intent FROM lines AS l JOIN shards AS s"  # noqa: S608 - only question marks
-            f" ON s.id = l.id >> {SHARD_BITS} WHERE l.head IN ({marks}) AND l.state = 0 AND {_OPEN_SHARD}"
-            " ORDER BY l.id DESC"
+            "SELECT l.head, l.rest, s.intent FROM lines AS l JOIN shards AS s"  # noqa: S608 - our own words and marks
+            f" ON s.id = l.id >> {SHARD_BITS} WHERE l.head IN ({marks}) AND {which} ORDER BY l.id DESC"
         )
-        for head, rest, intent in connection.execute(statement, lot):
+        for head, rest, intent in connection.execute(statement, (*lot, *values)):
             found[_join(head, rest)] = intent.decode()
     return {key: intent for key, intent in found.items() if key in wanted}
 

@@ -86,6 +86,11 @@ def insert_shard(connection: Connection, shard: Shard, worker: int) -> int:
     return _insert(connection, "shards", shard, _SHARD_FIELDS, worker)
 
 
+def last_shard(connection: Connection) -> int:
+    """The number of the shard that was written last; 0 without any."""
+    return connection.execute("SELECT coalesce(max(id), 0) FROM shards").fetchone()[0]
+
+
 def change_shard(connection: Connection, intent: str, changes: Mapping[str, object]) -> bool:
     """Change checked fields of a shard; returns whether there is such a shard."""
     names = ", ".join(f"{name} = ?" for name in changes) or "intent = intent"

@@ -289,6 +289,28 @@ def test_of_two_shards_that_ask_the_same_the_first_is_waited_for(planned, two):
     assert two.open_shards([key("a")]) == {key("a"): "j"}
 
 
+def test_a_shard_of_requests_that_another_has_is_not_written(planned, two):
+    two.open_job(job("job-b"))
+    seen = two.mark()
+    other = shard("j", job="job-b")
+    assert two.plan_shard(other, lines("a", "d"), seen=seen) == {key("a")}
+    assert two.shards(intents=["j"]) == []
+    planned.settle("i", [(key("a"), KEPT), (key("b"), FAILED)], [(key("a"), ANSWER)])
+    assert two.plan_shard(other, lines("b", "c", "d"), seen=seen) == {key("c")}
+    assert two.plan_shard(other, lines("a", "b", "d"), seen=seen) == set()  # whoever looks after this mark sees `a`
+    assert len(two.lines("j")) == 3
+
+
+def test_a_shard_of_requests_that_were_answered_since_the_mark_is_not_written(one, two):
+    two.open_job(job("job-b"))
+    seen = two.mark()
+    one.open_job(JOB)
+    one.plan_shard(shard("i"), lines("a", "b"))
+    one.settle("i", [(key("a"), KEPT), (key("b"), FAILED)], [(key("a"), ANSWER)])
+    assert two.plan_shard(shard("j", job="job-b"), lines("a", "b"), seen=seen) == {key("a")}
+    assert two.plan_shard(shard("j", job="job-b"), lines("a", "b"), seen=two.mark()) == set()
+
+
 def test_answers_and_what_became_of_their_lines_are_kept_together(planned, two, store):
     planned.settle("i", [(key("a"), KEPT), (key("b"), FAILED)], [(key("a"), ANSWER)])
     assert store.get_many([key("a")]) == {key("a"): ANSWER}
