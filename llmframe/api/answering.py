@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Coroutine
-from typing import Any, Final, Protocol
+from collections.abc import Callable
+from typing import Final, Protocol
 
-from llmframe.api.batching import batching, drawn
+from llmframe.api.batching import Stage, batching, drawn
 from llmframe.api.prepared import Prepared
 from llmframe.clients.base import Client
 from llmframe.core.outcome import Outcome
@@ -53,10 +53,9 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
     """
     client: Client = prepared.client if home is None else OnLoop(prepared.client, home)
     said = prepared.asking.arguments
-    stage = None
-    if settled is None and (by_batches := batching(prepared.asking, prepared.client)) is not None:
-        stage = by_batches.filling(run, drawn([prepared]), rows=len(prepared.frame))
-        settled, store = stage.settled, by_batches.store
+    stage = stage_of(prepared, run) if settled is None else None
+    if stage is not None:
+        settled, store = stage.settled, stage.store
     runner = Runner(
         run,
         plan,
@@ -70,17 +69,13 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
         components=prepared.asking.question(client).components(),
         settled=settled,
     )
+    await carry_out(runner, client, run, plan, outcomes, post=post, listener=listener, stage=stage)
 
-    async def fill() -> None:
-        try:
-            await stage.run()  # pyright: ignore[reportOptionalMemberAccess] - called only then
-        except asyncio.CancelledError:
-            with contextlib.suppress(StoreError):
-                runner.look()  # what has come back stands in the frame of an interrupt, too
-            raise
 
-    before = None if stage is None else fill
-    await carry_out(runner, client, run, plan, outcomes, post=post, listener=listener, before=before)
+def stage_of(prepared: Prepared, run: Run) -> Stage | None:
+    """The batches that come before a run with one part; `None` in a live one."""
+    by_batches = batching(prepared.asking, prepared.client)
+    return None if by_batches is None else by_batches.filling(run, drawn([prepared]), rows=len(prepared.frame))
 
 
 class Worker(Protocol):
@@ -88,6 +83,10 @@ class Worker(Protocol):
 
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan."""
+        ...
+
+    def look(self) -> None:
+        """Deliver what is kept, in place of `work`."""
         ...
 
     async def landed(self) -> None:
@@ -108,19 +107,19 @@ async def carry_out(  # noqa: PLR0913 - one argument a part that is put together
     *,
     post: Post,
     listener: Callable[[Progress], None] | None,
-    before: Callable[[], Coroutine[Any, Any, None]] | None = None,
+    stage: Stage | None = None,
 ) -> None:
     """Have `worker` answer a part of `run`, from the client's start to its end; arguments as in `answer`.
 
     Parameters
     ----------
-    before
-        What comes first, within the run.
+    stage
+        The batches that come first, within the run.
     """
 
     async def work() -> None:
-        if before is not None:
-            await before()
+        if stage is not None:
+            await _fill(stage, worker)
         await client.start()
         await worker.work()
 
@@ -139,6 +138,15 @@ async def carry_out(  # noqa: PLR0913 - one argument a part that is put together
         closing.add_done_callback(_closing.discard)
         await asyncio.wait({closing}, timeout=CLOSING_SECONDS)
         await worker.kept()
+
+
+async def _fill(stage: Stage, worker: Worker) -> None:
+    try:
+        await stage.run()
+    except asyncio.CancelledError:
+        with contextlib.suppress(StoreError):
+            worker.look()  # what has come back stands in the frame of an interrupt, too
+        raise
 
 
 async def _close(client: Client, worker: Worker) -> None:

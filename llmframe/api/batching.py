@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from llmframe.api.keeping import Renewed, ledgered_store
 from llmframe.api.prepared import Asking, Prepared
 from llmframe.batch.account import Account
-from llmframe.batch.chat import ChatDrafts, ChatReading, Invalid
 from llmframe.batch.desk import Desk
 from llmframe.batch.filling import AGAIN, Filling, Order
 from llmframe.clients.base import Client
@@ -51,32 +50,19 @@ class Batching:
         parts
             Whether the run has several parts.
         """
-        said, schema, batches = self.asking.arguments, self.asking.schema, self.desk.batches
-        limit = said.sending.params.get("max_tokens", said.sending.params.get("max_completion_tokens"))
-        components = self.asking.question(batches).components()
-        invalid: Invalid = {}
-        drafts = ChatDrafts(batches, schema, max_tokens=limit if isinstance(limit, int) else None, invalid=invalid)
-        reading = ChatReading(schema, components=components, clock=self.desk.clock, invalid=invalid)
-        account = Account(
-            run,
-            self.desk.ledger,
-            drafts,
-            reask=said.sending.reask,
-            live=said.fallback == "live",
-            dialects=batches.dialects,
-            invalid=invalid,
-            parts=parts,
-        )
+        said, batches = self.asking.arguments, self.desk.batches
+        lines = self.asking.lines(batches, clock=self.desk.clock)
+        account = Account(run, self.desk.ledger, lines, live=said.fallback == "live", parts=parts)
+        question = canonical_json([lines.kind, str(self.asking.question(batches).components())])
         order = Order(
-            question=hashlib.sha256(canonical_json(["chat", str(components)]).encode()).hexdigest()[:32],
-            kind="chat",
+            question=hashlib.sha256(question.encode()).hexdigest()[:32],
             rows=rows,
             requests=requests,
             unanswered=self._unanswered,
             fresh=isinstance(self.store, Renewed),
             again=AGAIN if said.fallback == "batch" else 0,
         )
-        filling = Filling(run, self.desk, order, drafts=drafts, read=reading.read, account=account)
+        filling = Filling(run, self.desk, order, lines=lines, account=account)
         return Stage(filling, account, self.store)
 
     def _unanswered(self, requests: list[Planned], since: float) -> list[Planned]:

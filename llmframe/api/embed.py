@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import TypeVar, cast
 
-from llmframe.api.arguments import LoopOption, OnError, lazy_kind
+from llmframe.api.arguments import Fallback, LoopOption, Mode, OnError, lazy_kind
 from llmframe.api.eager import INTERRUPTED, is_empty_list
 from llmframe.api.embedding import EmbedAsking, EmbedPart, embed_asking, embed_part
 from llmframe.core.template import OnNull
@@ -31,6 +31,8 @@ def embed(  # noqa: PLR0913 - the verb's arguments, written out
     on_null: OnNull = "skip",
     overwrite: bool = False,
     on_error: OnError = "column",
+    mode: Mode = "live",
+    fallback: Fallback = "batch",
     loop: LoopOption = "thread",
     meta: bool = False,
     progress: ProgressOption = None,
@@ -75,7 +77,7 @@ def embed(  # noqa: PLR0913 - the verb's arguments, written out
         Seconds that texts which don't fill a request wait for texts of other calls, to go in one request with them; the
         oldest sets the deadline. For servers that embed a text for each of many callers; calls with a `budget` don't
         share. 0: at once.
-    where, on_null, overwrite, on_error, loop, meta, progress
+    where, on_null, overwrite, on_error, mode, fallback, loop, meta, progress
         As in `map`.
     model
         A model that embeds, `"openai/text-embedding-3-small"`, or any name beside `base_url` or `client`. That of
@@ -146,6 +148,8 @@ async def aembed(  # noqa: PLR0913 - as `embed`
     on_null: OnNull = "skip",
     overwrite: bool = False,
     on_error: OnError = "column",
+    mode: Mode = "live",
+    fallback: Fallback = "batch",
     loop: LoopOption = "thread",
     meta: bool = False,
     progress: ProgressOption = None,

@@ -7,13 +7,17 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, TypedDict, cast
 
-from llmframe.api.answering import carry_out
-from llmframe.api.arguments import LOCAL_ARGUMENTS, Arguments, LoopOption, OnError
+from llmframe.api.answering import carry_out, stage_of
+from llmframe.api.arguments import LOCAL_ARGUMENTS, Arguments, Fallback, LoopOption, Mode, OnError
+from llmframe.api.batching import batching
 from llmframe.api.eager import Part
 from llmframe.api.keeping import store_of
 from llmframe.api.layout import Layout
 from llmframe.api.prepared import Asking, Prepared
 from llmframe.api.runs import new_run
+from llmframe.batch.drafts import Lines
+from llmframe.batch.embeddings import EmbeddingDrafts, EmbeddingReading
+from llmframe.clients.batch import Batches
 from llmframe.clients.embeddings import EmbeddingClient, open_embeddings
 from llmframe.core.columns import Column
 from llmframe.core.embeddings import CANONICAL, Width, embedding_schema, text_prompt
@@ -54,6 +58,8 @@ class EmbedOptions(TypedDict, total=False):
     on_null: OnNull
     overwrite: bool
     on_error: OnError
+    mode: Mode
+    fallback: Fallback
     loop: LoopOption
     meta: bool
     progress: ProgressOption
@@ -143,6 +149,12 @@ class EmbedAsking(Asking):
         """Of one request."""
         return Bounds(inputs=self.batch_size, alone=INPUT_TOKENS if client.knows_limit else None)
 
+    def lines(self, batches: Batches, *, clock: Callable[[], float]) -> Lines:
+        """What its requests are in batches; a vector that doesn't fit isn't asked for again, as live."""
+        reading = EmbeddingReading(self.width, components=self.question(batches).components(), clock=clock)
+        drafts = EmbeddingDrafts(batches, bounds=self.bounds(self.client()))
+        return Lines(kind="embeddings", drafts=drafts, read=reading.read, dialects=(), reask=0, invalid={})
+
 
 @dataclass(slots=True)
 class EmbedPart(Part):
@@ -166,6 +178,10 @@ class EmbedPart(Part):
     ) -> None:
         ask, own = cast("EmbedAsking", self.prepared.asking), cast("EmbeddingClient", self.prepared.client)
         client = own if home is None else OnLoop(own, home)
+        settled, store = self.settled, self.store
+        stage = stage_of(self.prepared, self.run) if settled is None else None
+        if stage is not None:
+            settled, store = stage.settled, stage.store
         worker = Embedder(
             self.run,
             self.plan,
@@ -173,14 +189,15 @@ class EmbedPart(Part):
             width=ask.width,
             options=ask.arguments.sending,
             bounds=ask.bounds(own),
-            store=self.store,
+            store=store,
             shared=shared_here(),
             outcomes=self.outcomes,
             wait=ask.wait,
             fail_fast=ask.arguments.on_error == "raise",
             components=ask.question(own).components(),
+            settled=settled,
         )
-        await carry_out(worker, client, self.run, self.plan, self.outcomes, post=post, listener=listener)
+        await carry_out(worker, client, self.run, self.plan, self.outcomes, post=post, listener=listener, stage=stage)
 
 
 def embed_asking(column: object, options: Mapping[str, object], *, verb: str) -> EmbedAsking:
@@ -240,6 +257,7 @@ def embed_part(native: object, ask: EmbedAsking, *, verb: str) -> EmbedPart:
     prepared = Prepared(ask, frame, prompt, client, asked)
     if said.on_null == "raise":
         _refuse_nulls(prompt, frame, asked)
+    batching(ask, client)
     run = new_run(
         model=client.model,
         provider=client.provider,

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from llmframe.api.arguments import Arguments
 from llmframe.api.examples import examples_of
 from llmframe.api.layout import Layout
+from llmframe.batch.chat import ChatDrafts, ChatReading
+from llmframe.batch.drafts import Invalid, Lines
 from llmframe.clients import open_client
 from llmframe.clients.base import Client
 from llmframe.clients.batch import Batches
@@ -70,6 +72,21 @@ class Asking:
             params=sending.params,
             schema=self.schema.canonical,
             output_mode=sending.output_mode,
+        )
+
+    def lines(self, batches: Batches, *, clock: Callable[[], float]) -> Lines:
+        """What its requests are in batches."""
+        sending, schema, invalid = self.arguments.sending, self.schema, Invalid()
+        limit = sending.params.get("max_tokens", sending.params.get("max_completion_tokens"))
+        drafts = ChatDrafts(batches, schema, max_tokens=limit if isinstance(limit, int) else None, invalid=invalid)
+        reading = ChatReading(schema, components=self.question(batches).components(), clock=clock, invalid=invalid)
+        return Lines(
+            kind="chat",
+            drafts=drafts,
+            read=reading.read,
+            dialects=batches.dialects,
+            reask=sending.reask,
+            invalid=invalid,
         )
 
 

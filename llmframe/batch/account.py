@@ -6,9 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from llmframe.batch.chat import Invalid
 from llmframe.batch.collecting import Read, Reader, outcome_of_error
-from llmframe.batch.drafts import Draft, Drafts
+from llmframe.batch.drafts import Draft, Lines
 from llmframe.batch.enqueued import TOKEN_LIMIT_CODES
 from llmframe.budget import Hold
 from llmframe.clients.base import Dialect, RequestError
@@ -18,7 +17,7 @@ from llmframe.core.outcome import Failure, Usage
 from llmframe.engine.run import Run
 from llmframe.engine.settled import Settlement
 from llmframe.errors import ErrorKind
-from llmframe.stores.jobs import Ledger, LineOutcome, Shard
+from llmframe.stores.jobs import Ledger, LineOutcome, LineRecord, Shard
 
 PASSING: Final = frozenset({"timeout", "connection", "rate_limit", "server"})
 """Kinds of failed lines that another batch may answer."""
@@ -42,12 +41,10 @@ class Account:
 
     Parameters
     ----------
-    reask
-        Further asks after an invalid reply.
+    lines
+        What the call's requests are in batches.
     live
         Whether what a batch left open is asked live: then it isn't this account's failure.
-    dialects
-        The forms in which lines may ask.
     parts
         Whether the call has several parts: what a request took is told in the first of them alone.
 
@@ -63,23 +60,20 @@ class Account:
         Replies that the next ask shows to the model.
     """
 
-    def __init__(  # noqa: PLR0913 - one argument a part that is put together
+    def __init__(
         self,
         run: Run,
         ledger: Ledger,
-        drafts: Drafts,
+        lines: Lines,
         *,
-        reask: int,
         live: bool,
-        dialects: tuple[Dialect, ...],
-        invalid: Invalid,
         parts: bool = False,
     ) -> None:
         self.cancelled = self.free_round = False
         self.refusal: Failure | None = None
-        self.invalid = invalid
-        self._run, self._ledger, self._drafts = run, ledger, drafts
-        self._reask, self._live, self._dialects = reask, live, dialects
+        self.invalid = lines.invalid
+        self._run, self._ledger, self._drafts = run, ledger, lines.drafts
+        self._reask, self._live, self._dialects = lines.reask, live, lines.dialects
         self._jobs: set[str] = set()
         self._mine: set[str] = set()
         self._now: set[str] = set()
@@ -122,12 +116,13 @@ class Account:
         self._now.add(shard.intent)
         sent_in = Dialect(shard.mode, shard.max_tokens_name)  # pyright: ignore[reportArgumentType] - our own words
 
-        def failed(error: RequestError) -> LineOutcome:
-            following = next_dialects(sent_in, error, self._dialects)
-            if not following:
-                return outcome_of_error(error)
-            if self._drafts.dialect == sent_in:
-                self._drafts.dialect = following[0]
+        def failed(records: list[LineRecord], error: RequestError) -> LineOutcome:
+            if not self._drafts.refused([record.key for record in records], error):
+                following = next_dialects(sent_in, error, self._dialects)
+                if not following:
+                    return outcome_of_error(error)
+                if self._drafts.dialect == sent_in:
+                    self._drafts.dialect = following[0]
             self.free_round = True
             return LineOutcome(state="missing", kind="bad_request", detail=error.detail, usage=Usage(0, 0, 0))
 

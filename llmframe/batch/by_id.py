@@ -9,13 +9,14 @@ from typing import Final, cast
 
 from llmframe.batch.collecting import GONE, Reader, collect, give_up
 from llmframe.batch.desk import Desk, NotOursError, within_thread
+from llmframe.batch.embeddings import failed_line, read_vectors
 from llmframe.batch.enqueued import is_token_limit
 from llmframe.batch.submitting import adopt, create
 from llmframe.batch.waiting import refresh, wait
 from llmframe.clients.base import RequestError
 from llmframe.clients.batch import BatchState, Vectors
-from llmframe.core.embeddings import kept_text
-from llmframe.core.outcome import Answer, Failure, Usage
+from llmframe.core.embeddings import Width
+from llmframe.core.outcome import Answer, Failure
 from llmframe.core.reply import Reply, read_reply
 from llmframe.core.schema import Schema
 from llmframe.engine.patience import pauses, rest
@@ -42,32 +43,18 @@ class AnyText:
 
 def reader_of(shard: Shard, clock: Callable[[], float]) -> Reader:
     """Keeps what a shard's answers say, apart from those that are cut, filtered, refused or empty."""
+    width = Width()
 
     def read(records: list[LineRecord], answer: Reply | Vectors) -> Sequence[tuple[LineOutcome, Stored | None]]:
         if isinstance(answer, Vectors):
-            return _vectors(records, answer, clock())
+            return read_vectors(records, answer, width=width, components=None, now=clock())
         result = read_reply(answer, cast("Schema", AnyText()), tool_name=shard.tool).result
         if isinstance(result, Failure):
             return [(LineOutcome(state="failed", kind=result.kind, detail=result.detail, usage=answer.usage), None)]
         entry = Stored(result.text, answer.usage, answer.model, answer.finish_reason, created=clock())
         return [(LineOutcome(state="kept", usage=answer.usage), entry)]
 
-    return Reader(read=read)
-
-
-def _vectors(records: list[LineRecord], answer: Vectors, now: float) -> Sequence[tuple[LineOutcome, Stored | None]]:
-    """An answer's vectors, each with its share of the tokens on the first."""
-    told: list[tuple[LineOutcome, Stored | None]] = []
-    for record in records:
-        usage = answer.usage if not told else Usage(0, 0, 0)
-        if record.place < len(answer.values) and answer.values[record.place]:
-            entry = Stored(kept_text(answer.values[record.place]), usage, answer.model, created=now)
-            told.append((LineOutcome(state="kept", usage=usage), entry))
-        else:
-            told.append(
-                (LineOutcome(state="failed", kind="invalid", detail="no vector for this text", usage=usage), None)
-            )
-    return told
+    return Reader(read=read, failed=failed_line)
 
 
 async def look(desk: Desk, job: str) -> list[Shard]:

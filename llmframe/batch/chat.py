@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
-from llmframe.batch.drafts import Draft
-from llmframe.clients.base import Dialect
+from llmframe.batch.drafts import Draft, Invalid
+from llmframe.clients.base import Dialect, RequestError
 from llmframe.clients.batch import Batches, Vectors
 from llmframe.core.outcome import Answer
 from llmframe.core.plan import Planned
@@ -16,9 +16,6 @@ from llmframe.engine.estimate import Estimate
 from llmframe.engine.sending import characters
 from llmframe.stores.base import Stored
 from llmframe.stores.jobs import LineOutcome, LineRecord
-
-Invalid = dict[bytes, tuple[Reply, str]]
-"""Replies that didn't fit, with what was wrong with them."""
 
 
 class ChatDrafts:
@@ -64,6 +61,11 @@ class ChatDrafts:
     def flush(self) -> Iterator[Draft]:
         """Nothing: no line waits for another request."""
         return iter(())
+
+    def refused(self, keys: list[bytes], error: RequestError) -> bool:
+        """No: a line of its own is all there is."""
+        del keys, error
+        return False
 
 
 class ChatReading:

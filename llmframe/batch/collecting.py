@@ -23,7 +23,12 @@ from llmframe.stores.jobs import Collection, LineOutcome, LineRecord, LineState,
 TRIES: Final = 8
 """Downloads of the same results, each from the beginning."""
 
-MISSING: Final = LineOutcome(state="missing", kind="batch_missing", detail="the batch ended without a word on it")
+NOTHING: Final = Usage(0, 0, 0)
+"""What a line takes that wasn't answered: providers charge for answers."""
+
+MISSING: Final = LineOutcome(
+    state="missing", kind="batch_missing", detail="the batch ended without a word on it", usage=NOTHING
+)
 GONE: Final = LineOutcome(
     state="missing", kind="batch_missing", detail="the batch's results are there no more: providers keep them 30 days"
 )
@@ -31,7 +36,7 @@ GONE: Final = LineOutcome(
 Read = Callable[[list[LineRecord], Reply | Vectors], Sequence[tuple[LineOutcome, Stored | None]]]
 """What an answer is to each fingerprint of its line: an outcome, and what is kept of it."""
 
-Failed = Callable[[RequestError], LineOutcome]
+Failed = Callable[[list[LineRecord], RequestError], LineOutcome]
 Settled = Callable[[list[tuple[bytes, LineOutcome]]], None]
 
 
@@ -42,7 +47,12 @@ def outcome_of_error(error: RequestError) -> LineOutcome:
         state = "expired"
     elif error.kind == "cancelled":
         state = "cancelled"
-    return LineOutcome(state=state, kind=error.kind, detail=error.detail, usage=Usage(0, 0, 0))
+    return LineOutcome(state=state, kind=error.kind, detail=error.detail, usage=NOTHING)
+
+
+def _failed(records: list[LineRecord], error: RequestError) -> LineOutcome:
+    del records
+    return outcome_of_error(error)
 
 
 def _nobody(outcomes: list[tuple[bytes, LineOutcome]]) -> None:
@@ -64,7 +74,7 @@ class Reader:
     """
 
     read: Read
-    failed: Failed = outcome_of_error
+    failed: Failed = _failed
     settled: Settled = _nobody
 
 
@@ -168,7 +178,7 @@ class _Sorter:
         self, records: list[LineRecord], answer: Reply | Vectors | RequestError
     ) -> Sequence[tuple[LineOutcome, Stored | None]]:
         if isinstance(answer, RequestError):
-            return [(self.reader.failed(answer), None)] * len(records)
+            return [(self.reader.failed(records, answer), None)] * len(records)
         return self.reader.read(records, answer)
 
     def _count(self, key: bytes, outcome: LineOutcome) -> None:
@@ -204,7 +214,9 @@ async def _settle_rest(desk: Desk, sorter: _Sorter, outcome: LineOutcome) -> Non
 def _left(state: BatchState) -> LineOutcome:
     """What became of lines that the results don't name."""
     if state.status == "expired":
-        return LineOutcome(state="expired", kind="batch_expired", detail="the batch expired before it was done")
+        detail = "the batch expired before it was done"
+        return LineOutcome(state="expired", kind="batch_expired", detail=detail, usage=NOTHING)
     if state.status.startswith("cancel"):
-        return LineOutcome(state="cancelled", kind="cancelled", detail="the batch was cancelled before it was done")
+        detail = "the batch was cancelled before it was done"
+        return LineOutcome(state="cancelled", kind="cancelled", detail=detail, usage=NOTHING)
     return MISSING

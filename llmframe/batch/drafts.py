@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
-from llmframe.clients.base import Dialect
+from llmframe.clients.base import Dialect, RequestError
 from llmframe.core.plan import Planned
+from llmframe.core.reply import Reply
+from llmframe.stores.jobs import Kind
+
+if TYPE_CHECKING:
+    from llmframe.batch.collecting import Read
+
+Invalid = dict[bytes, tuple[Reply, str]]
+"""Replies that didn't fit, with what was wrong with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,3 +64,31 @@ class Drafts(Protocol):
     def flush(self) -> Iterator[Draft]:
         """What is left over."""
         ...
+
+    def refused(self, keys: list[bytes], error: RequestError) -> bool:
+        """Whether the requests of a refused line may be taken in another line: from now on they go in such."""
+        ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lines:
+    """What a call's requests are in batches.
+
+    Parameters
+    ----------
+    drafts, read
+        How they become lines, and how answers are read.
+    dialects
+        The forms that are tried one after the other; with none, `drafts` alone knows other ones.
+    reask
+        Further asks after an invalid reply.
+    invalid
+        Replies that the next ask shows to the model.
+    """
+
+    kind: Kind
+    drafts: Drafts
+    read: Read
+    dialects: tuple[Dialect, ...]
+    reask: int
+    invalid: Invalid

@@ -94,8 +94,11 @@ class Pack:
             return False
         return self.lines < limits.lines and self.bytes + size <= SAFE_SHARE * limits.bytes
 
-    def drop(self, keys: set[bytes]) -> None:
-        """Take out the lines, of a closed pack, that ask for any of these; the others keep their numbers."""
+    def drop(self, keys: set[bytes]) -> set[bytes]:
+        """Take out the lines, of a closed pack, that ask for any of these; the others keep their numbers.
+
+        Returns all that these lines asked for.
+        """
         out = {record.line for record in self.records if record.key in keys}
         kept, self.bytes = self.path.with_suffix(".kept"), 0
         numbers = dict.fromkeys(record.line for record in self.records)
@@ -104,9 +107,11 @@ class Pack:
                 if number not in out:
                     self.bytes += file.write(line)
         kept.replace(self.path)
+        dropped = {record.key for record in self.records if record.line in out}
         self.records = [record for record in self.records if record.line not in out]
         self.tokens = round(self.tokens * (1 - len(out) / self.lines))
         self.lines -= len(out)
+        return dropped
 
     def close(self) -> None:
         """No further line."""

@@ -108,7 +108,7 @@ class AnthropicBatches:
         params.pop("extra_query", None)
         return _json({"custom_id": custom_id, "params": params}).encode() + b"\n"
 
-    def embedding_line(self, custom_id: str, texts: list[str]) -> bytes:  # noqa: ARG002 - the port's form
+    def embedding_line(self, custom_id: str, texts: list[str], dialect: Dialect | None = None) -> bytes:  # noqa: ARG002 - the port's form
         """Refused: Anthropic embeds nothing.
 
         Raises

@@ -85,11 +85,15 @@ class BatchState:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Vectors:
-    """The answer to a line that embeds texts: one vector a text, each its little-endian 32-bit floats."""
+    """The answer to a line that embeds texts: one vector a text, each its little-endian 32-bit floats.
+
+    `in_order` tells that no vector came with its place: they are those of the texts only if there are as many.
+    """
 
     values: tuple[bytes, ...]
     usage: Usage = Usage()
     model: str | None = None
+    in_order: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,8 +152,11 @@ class Batches(Protocol):
         """The line of one chat request: JSON in UTF-8, with its line end."""
         ...
 
-    def embedding_line(self, custom_id: str, texts: list[str]) -> bytes:
-        """The line of one request that embeds texts; raises `UsageError` where the provider has none."""
+    def embedding_line(self, custom_id: str, texts: list[str], dialect: Dialect | None = None) -> bytes:
+        """The line of one request that embeds texts, in the first dialect unless said.
+
+        Raises `UsageError` where the provider has none.
+        """
         ...
 
     def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:

@@ -181,7 +181,8 @@ def read_vectors(body: Mapping[str, object], *, inputs: int) -> Vectors | None:
         return None
     entries = [cast("dict[str, Any]", each) for each in cast("list[object]", data) if isinstance(each, dict)]
     places = [entry.get("index") for entry in entries]
-    if not any(isinstance(place, int) for place in places) and len(entries) == inputs:
+    in_order = not any(isinstance(place, int) for place in places)
+    if in_order and len(entries) == inputs:
         places = list(range(inputs))
     values: list[bytes] = [NO_VECTOR] * inputs
     seen: set[int] = set()
@@ -191,7 +192,8 @@ def read_vectors(body: Mapping[str, object], *, inputs: int) -> Vectors | None:
         values[place] = NO_VECTOR if place in seen else wire_vector(entry.get("embedding"))
         seen.add(place)
     model = body.get("model")
-    return Vectors(values=tuple(values), usage=_usage(body), model=model if isinstance(model, str) and model else None)
+    named = model if isinstance(model, str) and model else None
+    return Vectors(values=tuple(values), usage=_usage(body), model=named, in_order=in_order)
 
 
 def refuses_base64(error: RequestError) -> bool:

@@ -94,8 +94,8 @@ class OpenAIBatches:
         shape, prepared = self._client.prepare(dialect)
         return self._line(custom_id, prepared.with_messages(shape.instructed(messages)))
 
-    def embedding_line(self, custom_id: str, texts: list[str]) -> bytes:
-        """The line of one request that embeds texts.
+    def embedding_line(self, custom_id: str, texts: list[str], dialect: Dialect | None = None) -> bytes:
+        """The line of one request that embeds texts, in the first dialect unless said.
 
         Raises
         ------
@@ -106,7 +106,7 @@ class OpenAIBatches:
         """
         if self.kind != "embeddings":
             raise UsageError("texts can't be embedded by a client that chats; open one by `open_embeddings`")
-        _, prepared = self._client.prepare(self.dialects[0])
+        _, prepared = self._client.prepare(dialect or self.dialects[0])
         return self._line(custom_id, prepared.with_messages(texts))
 
     def reask(self, messages: list[Message], reply: Reply, problem: str, dialect: Dialect) -> list[Message]:

@@ -9,13 +9,13 @@ from typing import Final, cast
 
 from llmframe.clients.base import Client, RequestError
 from llmframe.clients.embeddings import BASE64, FLOATS, Encoding, refuses_base64
-from llmframe.clients.refusals import dooms_run, transient
+from llmframe.clients.refusals import dooms_run
 from llmframe.core.embeddings import VectorReply, Width, embedding_schema
 from llmframe.core.outcome import Failure, Outcome
 from llmframe.core.plan import CHUNK_ROWS, Plan, Planned
 from llmframe.core.reply import Reply
 from llmframe.core.request import Components
-from llmframe.engine.embedding_packs import Pack, Party, gathered, pack_of, tokens_of_text
+from llmframe.engine.embedding_packs import Pack, Party, gathered, pack_of, splittable, tokens_of_text, too_large
 from llmframe.engine.embedding_results import Results
 from llmframe.engine.packing import REQUEST_INPUTS, Bounds, Gathering, Halves, Packer
 from llmframe.engine.queue import WorkQueue
@@ -24,7 +24,8 @@ from llmframe.engine.retry import MAX_RETRY_AFTER, GiveUp, decide
 from llmframe.engine.run import Run
 from llmframe.engine.runner import ELSEWHERE_MOST, ELSEWHERE_SECONDS, FIRST_FAILED, JITTER
 from llmframe.engine.sending import Job, Sender, characters
-from llmframe.engine.sharing import Flight, Shared
+from llmframe.engine.settled import Settled
+from llmframe.engine.sharing import Flight, Shared, is_cancelled
 from llmframe.errors import StoreError
 from llmframe.options import SendOptions
 from llmframe.stores.base import Store
@@ -36,13 +37,7 @@ INPUTS_IN_FLIGHT: Final = 16 * REQUEST_INPUTS
 
 LEAST_WORKERS: Final = 8
 
-TOO_LARGE: Final = frozenset({"max_tokens_per_request", "request_too_large", "array_above_max_length"})
-"""Codes of a refusal that is about how much one request holds."""
-
 IN_FLOATS: Final = 'the server takes no `encoding_format="base64"`: vectors came as JSON numbers'
-
-_TOO_LARGE_STATUS: Final = 413
-_UNSPLITTABLE: Final = frozenset({"internal", "cancelled", "encoding"})
 
 
 class Embedder:
@@ -62,7 +57,7 @@ class Embedder:
         Of one request.
     wait
         Seconds that texts which don't fill a request wait for those of other calls.
-    store, shared, outcomes, fail_fast, components
+    store, shared, outcomes, fail_fast, components, settled
         As a `Runner`'s.
     """
 
@@ -81,12 +76,18 @@ class Embedder:
         wait: float = 0.0,
         fail_fast: bool = False,
         components: Components | None = None,
+        settled: Settled | None = None,
     ) -> None:
         self._run, self._plan, self._client, self._options = run, plan, client, options
         self._width, self._bounds, self._wait = width, bounds, wait
         self._shared, self._fail_fast, self._keeper = shared, fail_fast, shared.keeper(store)
         self._resolver = Resolver(
-            self._keeper, embedding_schema("vector", width), since=run.began, components=components, together=CHUNK_ROWS
+            self._keeper,
+            embedding_schema("vector", width),
+            since=run.began,
+            components=components,
+            together=CHUNK_ROWS,
+            settled=settled,
         )
         self._results = Results(
             run,
@@ -135,6 +136,10 @@ class Embedder:
             self._run.stopping.discard(self._hurry)
             self._sender.leave()
         await self._keeper.flush()
+
+    def look(self) -> None:
+        """Deliver what is kept, in place of `work`."""
+        self._resolver.look(self._plan, self._results.deliver)
 
     async def landed(self) -> None:
         """Wait until no request of this part uses the client."""
@@ -313,7 +318,7 @@ class Embedder:
         try:
             await flight.wait(self)
         except asyncio.CancelledError:
-            if flight.task.cancelled() and not _is_cancelled():
+            if flight.task.cancelled() and not is_cancelled():
                 raise RequestError("connection", "the client cancelled the request") from None
             raise
 
@@ -325,7 +330,7 @@ class Embedder:
         except RequestError as error:
             delay = min(error.retry_after or 0.0, MAX_RETRY_AFTER)
         except asyncio.CancelledError:
-            if _is_cancelled():
+            if is_cancelled():
                 raise
         else:
             pack.texts = self._results.shared(self._results.open(pack), flight, reply)
@@ -342,12 +347,11 @@ class Embedder:
             unsent = error.kind in ("cancelled", "rate_limit")
             self._fail(pack, self._run.stop if unsent else Failure(error.kind, error.detail))
             return
-        doomed = dooms_run(error)
-        if not doomed and not transient(error) and error.kind not in _UNSPLITTABLE:
+        if splittable(error):
             if pack.halves is not None:
                 pack.halves.refused(self._bounds)
             if len(pack.texts) > 1:
-                self._split(pack, certainly=error.status == _TOO_LARGE_STATUS or error.code in TOO_LARGE)
+                self._split(pack, certainly=too_large(error))
                 return
             if self._bounds.alone is not None and tokens_of_text(pack.texts[0]) > self._bounds.alone:
                 error.kind = "context_length"  # servers say no more than that it's a bad request
@@ -358,7 +362,7 @@ class Embedder:
             max_attempts=self._options.max_attempts,
             waited=pack.waited,
             chance=JITTER.random(),
-            doomed=doomed,
+            doomed=dooms_run(error),
             spent=pack.spent,
         )
         if isinstance(step, GiveUp):
@@ -392,8 +396,3 @@ class Embedder:
         self._sender.hurry()
         for gathering in list(self._open):
             gathering.close()
-
-
-def _is_cancelled() -> bool:
-    task = asyncio.current_task()
-    return task is not None and task.cancelling() > 0

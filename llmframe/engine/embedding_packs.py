@@ -6,12 +6,20 @@ import weakref
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Final, cast
 
+from llmframe.clients.base import RequestError
+from llmframe.clients.refusals import dooms_run, transient
 from llmframe.engine.packing import Bounds, Gathering, Halves, tokens_of
 from llmframe.engine.sending import Job
 from llmframe.engine.sharing import Flight, Shared
 
 if TYPE_CHECKING:
     from llmframe.engine.embedding_results import Results
+
+TOO_LARGE: Final = frozenset({"max_tokens_per_request", "request_too_large", "array_above_max_length"})
+"""Codes of a refusal that is about how much one request holds."""
+
+_TOO_LARGE_STATUS: Final = 413
+_UNSPLITTABLE: Final = frozenset({"internal", "cancelled", "encoding", "batch_expired", "batch_missing"})
 
 Party = tuple["Results", list[Job]]
 """A call's results, and texts of its that go in the same request."""
@@ -64,6 +72,16 @@ def _added(pack: Pack, results: Results, gathering: Gathering[Party]) -> bool:
     return gathering.add(
         (results, new), [text.planned.key for text in new], tokens=sum(tokens_of_text(text) for text in new)
     )
+
+
+def splittable(error: RequestError) -> bool:
+    """Whether some texts of a refused request may be taken without the others."""
+    return not dooms_run(error) and not transient(error) and error.kind not in _UNSPLITTABLE
+
+
+def too_large(error: RequestError) -> bool:
+    """Whether a refusal is surely about how much the request held."""
+    return error.status == _TOO_LARGE_STATUS or error.code in TOO_LARGE
 
 
 def tokens_of_text(text: Job) -> int:

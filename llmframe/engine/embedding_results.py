@@ -94,13 +94,13 @@ class Results:
     ) -> bool:
         problem = self._width.problem(vector)
         if problem is None:
-            self._resolver.keep(text, Answer(kept_text(vector), ()), reply, usage=usage)
+            self._resolver.keep(text, Answer(kept_text(vector), ()), reply, usage=_with_earlier(text, usage))
         begun = None if pack is None else pack.first_sent
         outcome = Outcome(
             result=Answer("", (vector,)) if problem is None else Failure("invalid", problem),
-            usage=usage,
-            usd=usd,
-            attempts=0 if pack is None else pack.sent,
+            usage=_with_earlier(text, usage),
+            usd=usd if not text.booked else None if usd is None or text.usd is None else usd + text.usd,
+            attempts=text.sent + (0 if pack is None else pack.sent),
             seconds=0.0 if begun is None else self._clock() - begun,
             model=reply.model or self._model,
             source="shared" if pack is None else "live",
@@ -115,9 +115,9 @@ class Results:
             begun = pack.first_sent
             outcome = Outcome(
                 result=failure,
-                usage=Usage() if pack.sent else NOTHING,
-                usd=None if pack.sent else 0.0,
-                attempts=pack.sent,
+                usage=_with_earlier(text, Usage() if pack.sent else NOTHING),
+                usd=None if pack.sent else text.usd if text.booked else 0.0,
+                attempts=text.sent + pack.sent,
                 seconds=0.0 if begun is None else self._clock() - begun,
                 model=self._model,
                 fingerprint=text.planned.key.hex(),
@@ -142,13 +142,22 @@ class Results:
                 self._run.halt(FIRST_FAILED)
 
     def deliver(self, index: int, outcome: Outcome) -> None:
-        """A vector that was kept already."""
+        """A vector that was kept already, or what a batch has come to."""
         self._lay(index, outcome)
         self._plan.finish(index)
-        self._run.metrics.cached_live += 1
-        self._run.metrics.changes["kept"] += outcome.source == "cache"
+        if isinstance(outcome.result, Failure):
+            self._run.metrics.failed_live += 1
+            if self._fail_fast:
+                self._run.halt(FIRST_FAILED)
+            return
+        self._run.metrics.delivered(outcome.source)
 
     def _lay(self, index: int, outcome: Outcome) -> None:
         if index >= len(self._outcomes):
             self._outcomes.extend([None] * (index + 1 - len(self._outcomes)))
         self._outcomes[index] = outcome
+
+
+def _with_earlier(text: Job, usage: Usage) -> Usage:
+    """What a text took, in batches of this run, too."""
+    return usage + text.usage if text.booked else usage

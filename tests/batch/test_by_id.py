@@ -52,11 +52,11 @@ def test_what_is_no_answer_is_not_kept(reply: Reply, kind: str):
     assert (outcome.state, outcome.kind, entry) == ("failed", kind, None)
 
 
-def test_each_text_of_a_line_has_its_vector_and_the_first_the_tokens():
+def test_each_text_of_a_line_has_its_vector_and_its_share_of_the_tokens():
     one, two = b"\0\0\x80?", b"\0\0\0@"
     (first, second) = read(Vectors(values=(one, two), usage=Usage(9, 0, 0)), records=2)
     assert [unwrapped(entry.text) for _, entry in (first, second)] == [one, two]
-    assert [outcome.usage.input_tokens for outcome, _ in (first, second)] == [9, 0]
+    assert [outcome.usage.input_tokens for outcome, _ in (first, second)] == [4, 5]
 
 
 def test_a_text_without_a_vector_has_failed():
