@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from llmframe.batch.account import Account
-from llmframe.batch.collecting import Read, collect, give_up
+from llmframe.batch.collecting import NOTHING, Read, collect, give_up
 from llmframe.batch.desk import Desk, NotOursError, within_thread
 from llmframe.batch.enqueued import Queue, is_token_limit
 from llmframe.batch.packing import Pack
@@ -211,7 +211,7 @@ class Ways:
     async def _refused(self, shard: Shard, error: RequestError) -> None:
         """The provider won't have the batch, or won't say a word: what becomes of its requests."""
         if shard.execution in ("planned", "uploaded"):
-            told = LineOutcome(state="failed", kind=error.kind, detail=error.detail)
+            told = LineOutcome(state="failed", kind=error.kind, detail=error.detail, usage=NOTHING)
             shard = await self._desk.move(shard, "abandoned")
             await give_up(self._desk, shard, told, self._account.reader(shard, self._read))
             self.shards[shard.intent] = await self._desk.again(shard)
