@@ -19,7 +19,7 @@ from llmframe.batch.packing import Pack, begin_pack, custom_id
 from llmframe.batch.submitting import adopt
 from llmframe.batch.ways import Ways, is_open
 from llmframe.core.outcome import Failure
-from llmframe.core.plan import Planned
+from llmframe.core.plan import CHUNK_ROWS, Planned
 from llmframe.engine.patience import every, rest
 from llmframe.engine.run import Run
 from llmframe.errors import StoreError
@@ -78,13 +78,11 @@ class Filling:
         What has been settled so far, and what of it may be asked again.
     """
 
-    def __init__(
-        self, run: Run, desk: Desk, order: Order, *, lines: Lines, account: Account
-    ) -> None:
+    def __init__(self, run: Run, desk: Desk, order: Order, *, lines: Lines, account: Account) -> None:
         self._run, self._desk, self._order = run, desk, order
         self._drafts, self._account = lines.drafts, account
         self._kind: Kind = lines.kind
-        self._ways = Ways(run, desk, account, lines.read)
+        self._ways = Ways(run, desk, account, lines.read, wanted=self._is_wanted)
         self._left: list[Shard] = []
         self._job: JobRecord | None = None
         self._jobs: list[str] = []
@@ -225,6 +223,12 @@ class Filling:
         self._count += 1
         self._ways.begin(tasks, shard, self._ways.take_over(shard))
         return True
+
+    def _is_wanted(self, shard: Shard) -> bool:
+        """Whether none of a shard's requests has an answer by now."""
+        asked = [Planned(0, record.key, []) for record in self._desk.ledger.lines(shard.intent)]
+        chunks = (asked[at : at + CHUNK_ROWS] for at in range(0, len(asked), CHUNK_ROWS))
+        return all(len(self._order.unanswered(chunk, self.since)) == len(chunk) for chunk in chunks)
 
     async def _add(self, draft: Draft, tasks: asyncio.TaskGroup) -> None:
         if self._broke or not self._goes_on:

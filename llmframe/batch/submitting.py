@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
@@ -84,11 +85,17 @@ async def create(desk: Desk, shard: Shard, source: str | Path) -> Shard:
         await rest(next(waits))
 
 
-async def adopt(desk: Desk, shard: Shard) -> Shard:
+async def adopt(desk: Desk, shard: Shard, *, wanted: Callable[[Shard], bool] | None = None) -> Shard:
     """Go on with a shard that another call left where it stands; raises as `upload`.
 
     One that was only planned is given up: what it was to hold is planned anew by whoever has the rows. An outcome that
     nobody has seen is looked for at the provider.
+
+    Parameters
+    ----------
+    wanted
+        Whether none of its requests has been answered otherwise, for instance by a live call; one with such requests
+        is given up before it's paid for. `None` where nobody knows.
     """
     if shard.execution == "planned":
         return await desk.move(shard, "abandoned")
@@ -98,6 +105,8 @@ async def adopt(desk: Desk, shard: Shard) -> Shard:
             return await made(desk, shard, state)
         shard = await desk.move(shard, "abandoned" if shard.file_id is None else "uploaded")
     if shard.execution == "uploaded" and shard.file_id is not None:
+        if wanted is not None and not await within_thread(lambda: wanted(shard)):
+            return await desk.move(shard, "abandoned", detail="some of its requests have been answered since")
         try:
             return await create(desk, shard, shard.file_id)
         except RequestError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
 
@@ -53,8 +53,8 @@ class Ways:
         Places for lines on the disk; one is taken by whoever begins a file, and given back by `set_out`.
     """
 
-    def __init__(self, run: Run, desk: Desk, account: Account, read: Read) -> None:
-        self._run, self._desk, self._account, self._read = run, desk, account, read
+    def __init__(self, run: Run, desk: Desk, account: Account, read: Read, *, wanted: Callable[[Shard], bool]) -> None:
+        self._run, self._desk, self._account, self._read, self._wanted = run, desk, account, read, wanted
         self.shards: dict[str, Shard] = {}
         self.queue = Queue()
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
@@ -111,7 +111,7 @@ class Ways:
             while True:
                 try:
                     if await within_thread(lambda s=shard: self._desk.ledger.is_ours(s.intent)):
-                        shard = await adopt(self._desk, shard)
+                        shard = await adopt(self._desk, shard, wanted=self._wanted)
                         break
                 except NotOursError:
                     pass

@@ -52,6 +52,16 @@ def test_a_run_by_batches_that_is_killed_again_and_again_pays_nothing_twice(
             break
 
 
+@pytest.mark.parametrize("moment", [7, 9], ids=["its file was uploaded", "it was about to be made"])
+def test_what_was_answered_live_since_goes_into_no_batch(moment: int, server: Server, forker: Forker, tmp_path: Path):
+    """Of a run with one batch: a job is looked for and opened, the shard planned, uploaded, about to be made."""
+    work = Work(columns(5, 4, str(moment)), tmp_path / "work", base_url=server.url)
+    assert forker.do(by_batches(work, "pandas") | {"dies_at": moment}) == -signal.SIGKILL
+    assert forker.do(work.job("pandas")) == 0
+    assert forker.do(by_batches(work, "pandas")) == 0
+    assert not server.paid()
+
+
 def by_batches(work: Work, kind: str) -> dict[str, object]:
     """The same job by small batches."""
     job = work.job(kind, mode="batch")
