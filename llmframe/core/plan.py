@@ -96,7 +96,7 @@ class Plan:
         """A copy, for reading what is known by now while this one goes on."""
         twin = copy.copy(self)
         twin.requests, twin.first_rows, twin.shares = self.requests[:], self.first_rows[:], self.shares[:]
-        twin._numbers, twin._failed_rows = dict(self._numbers), self._failed_rows[:]
+        twin._numbers, twin._failed_rows = dict(self._numbers), self._failed_rows[:]  # noqa: SLF001 - of its own class
         return twin
 
     def draw(self) -> Iterator[list[Planned]]:
