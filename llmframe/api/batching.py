@@ -53,7 +53,8 @@ class Batching:
         said, batches = self.asking.arguments, self.desk.batches
         lines = self.asking.lines(batches, clock=self.desk.clock)
         account = Account(run, self.desk.ledger, lines, live=said.fallback == "live", parts=parts)
-        question = canonical_json([lines.kind, str(self.asking.question(batches).components())])
+        text = None if callable(said.prompt_template) else [said.prompt_template, said.system]
+        question = canonical_json([lines.kind, str(self.asking.question(batches).components()), text])
         order = Order(
             question=hashlib.sha256(question.encode()).hexdigest()[:32],
             rows=rows,

@@ -6,33 +6,38 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from llmframe.batch.collecting import Read, Reader, outcome_of_error
+from llmframe.batch.collecting import NOTHING, Read, Reader, outcome_of_error
 from llmframe.batch.drafts import Draft, Lines
 from llmframe.batch.enqueued import TOKEN_LIMIT_CODES
 from llmframe.budget import Hold
 from llmframe.clients.base import Dialect, RequestError
-from llmframe.clients.batch import BatchState
+from llmframe.clients.batch import BatchState, Vectors
 from llmframe.clients.refusals import MODEL_NOT_FOUND, next_dialects
 from llmframe.core.outcome import Failure, Usage
+from llmframe.core.reply import Reply
 from llmframe.engine.run import Run
 from llmframe.engine.settled import Settlement
 from llmframe.errors import ErrorKind
+from llmframe.stores.base import Stored
 from llmframe.stores.jobs import Ledger, LineOutcome, LineRecord, Shard
 
 PASSING: Final = frozenset({"timeout", "connection", "rate_limit", "server"})
 """Kinds of failed lines that another batch may answer."""
+
+LEFT: Final = Failure("batch_missing", "no batch of this call has answered it; the same call asks for it again")
+UNSENT: Final = Failure("cancelled", "the job was cancelled before this request was sent")
 
 _QUOTA_CODES: Final = frozenset({"insufficient_quota", "billing_hard_limit_reached"})
 
 
 @dataclass(slots=True)
 class _Reserved:
-    """Money set aside for a line, until all its fingerprints are settled."""
+    """Money set aside for a line, until all its fingerprints are settled; what it took is `None` when nobody told."""
 
     hold: Hold
     left: int
-    usd: float = 0.0
-    tokens: int = 0
+    usd: float | None = 0.0
+    tokens: int | None = 0
     charged: bool = False
 
 
@@ -74,6 +79,9 @@ class Account:
         self.invalid = lines.invalid
         self._run, self._ledger, self._drafts = run, ledger, lines.drafts
         self._reask, self._live, self._dialects = lines.reask, live, lines.dialects
+        self._own = ""
+        self._answered: set[Dialect] = set()
+        self._refused: set[Dialect] = set()
         self._jobs: set[str] = set()
         self._mine: set[str] = set()
         self._now: set[str] = set()
@@ -107,7 +115,14 @@ class Account:
     def released(self, keys: Iterable[bytes]) -> None:
         """These weren't sent after all."""
         for key in keys:
-            self._pay(key, Usage(0, 0, 0), 0.0, charged=False)
+            self._pay(key, NOTHING, 0.0, charged=False)
+
+    def close(self) -> None:
+        """What is set aside for batches that go on without this call counts as spent: nobody tells it any more."""
+        if self._run.budget is not None:
+            for reserved in self._reserved.values():
+                self._run.budget.settle(reserved.hold)
+        self._reserved.clear()
 
     def reader(self, shard: Shard, read: Read) -> Reader:
         """How the results of a shard are read and told here."""
@@ -116,17 +131,18 @@ class Account:
         self._now.add(shard.intent)
         sent_in = Dialect(shard.mode, shard.max_tokens_name)  # pyright: ignore[reportArgumentType] - our own words
 
-        def failed(records: list[LineRecord], error: RequestError) -> LineOutcome:
-            if not self._drafts.refused([record.key for record in records], error):
-                following = next_dialects(sent_in, error, self._dialects)
-                if not following:
-                    return outcome_of_error(error)
-                if self._drafts.dialect == sent_in:
-                    self._drafts.dialect = following[0]
-            self.free_round = True
-            return LineOutcome(state="missing", kind="bad_request", detail=error.detail, usage=Usage(0, 0, 0))
+        def taken(records: list[LineRecord], answer: Reply | Vectors) -> Sequence[tuple[LineOutcome, Stored | None]]:
+            self._answered.add(sent_in)
+            return read(records, answer)
 
-        return Reader(read=read, failed=failed, settled=self._settled)
+        def failed(records: list[LineRecord], error: RequestError) -> LineOutcome:
+            refused = self._drafts.refused([record.key for record in records], error)
+            if not refused and not self._other_form(sent_in, error):
+                return outcome_of_error(error)
+            self.free_round = True
+            return LineOutcome(state="missing", kind="bad_request", detail=error.detail, usage=NOTHING)
+
+        return Reader(read=taken, failed=failed, settled=self._settled)
 
     def refused_batch(self, state: BatchState) -> LineOutcome:
         """What a batch that failed as a whole means for its lines; what would fail every batch stops the run."""
@@ -142,19 +158,42 @@ class Account:
         told = f"the provider refused the batch ({code}){f': {problem.message}' if problem else ''}"
         if kind != "bad_request":
             self._run.halt(Failure(kind, told))
-        return LineOutcome(state="failed", kind=kind, detail=told, usage=Usage(0, 0, 0))
+        return LineOutcome(state="failed", kind=kind, detail=told, usage=NOTHING)
 
-    def ended(self, keys: Sequence[bytes], job: str) -> set[bytes]:
+    def goes_on(self, job: str) -> None:
+        """It's this job that the call goes on with."""
+        self._own = job
+        self._jobs.add(job)
+
+    def ended(self, keys: Sequence[bytes]) -> set[bytes]:
         """Of requests without an answer those that no further batch is made for."""
-        outcomes = self._ledger.outcomes(job, keys)
-        return {key for key, told in outcomes.items() if told.intent in self._now or not self._again(key, told)}
+        ended: set[bytes] = set()
+        for job in self._jobs:
+            for key, told in self._ledger.outcomes(job, keys).items():
+                # what somebody cancelled in another job may well be asked for in this one
+                counts = job == self._own or (told.intent in self._mine and told.state != "cancelled")
+                if told.intent in self._now or (counts and not self._again(key, told)):
+                    ended.add(key)
+        return ended
+
+    @property
+    def left(self) -> Failure | None:
+        """What a request comes to that no batch tells of; see `engine.settled`."""
+        if self._live or self._run.stop is not None:
+            return None
+        return UNSENT if self.cancelled else LEFT
 
     def of(self, keys: list[bytes]) -> dict[bytes, Settlement]:
         """What this run's batches did for requests; see `engine.settled`."""
-        found: dict[bytes, LineOutcome] = {}
+        found: dict[bytes, Settlement] = {}
         for job in self._jobs:
-            found.update({k: told for k, told in self._ledger.outcomes(job, keys).items() if told.intent in self._mine})
-        return {key: self._settlement(key, told) for key, told in found.items()}
+            for key, told in self._ledger.outcomes(job, keys).items():
+                if told.intent in self._mine:
+                    found[key] = self._settlement(key, told)
+                elif job == self._own and told.state != "kept" and not self._again(key, told):
+                    failure = Failure(told.kind or "batch_missing", told.detail or "in a batch of an earlier call")
+                    found.setdefault(key, Settlement(attempts=0, failure=failure))
+        return found
 
     def told(self, keys: list[bytes]) -> None:
         """What these took has been told on a row."""
@@ -176,6 +215,22 @@ class Account:
             failure = self._failures.get(key) or Failure(told.kind or "batch_missing", told.detail or told.state)
         return Settlement(usage=usage, usd=usd, attempts=attempts, failure=failure, invalid=self.invalid.get(key))
 
+    def _other_form(self, used: Dialect, error: RequestError) -> bool:
+        """Whether a line that was refused in one form may be taken in another; from now on lines are made in that.
+
+        A form in which any line was answered is taken: the refusal is that line's own.
+        """
+        if used in self._answered:
+            return False
+        self._refused.add(used)
+        following = [each for each in next_dialects(used, error, self._dialects) if each not in self._refused]
+        if not following:
+            return False
+        if self._drafts.dialect == used:
+            self._drafts.dialect = following[0]
+            self._run.metrics.notes.append(_told(following[0], used, error))
+        return True
+
     def _again(self, key: bytes, told: LineOutcome) -> bool:
         """Whether another ask may help."""
         if told.state == "failed":
@@ -187,7 +242,7 @@ class Account:
     def _settled(self, outcomes: list[tuple[bytes, LineOutcome]]) -> None:
         metrics = self._run.metrics
         for key, told in outcomes:
-            charged = told.state == "kept" or told.usage != Usage(0, 0, 0)
+            charged = told.state == "kept" or told.usage != NOTHING
             usd = metrics.book(told.usage, batch=True) if charged else 0.0
             self._pay(key, told.usage, usd, charged=charged)
             if told.state == "kept":
@@ -209,8 +264,10 @@ class Account:
         if reserved is None or self._run.budget is None:
             return
         reserved.left -= 1
-        reserved.usd += usd or 0.0
-        reserved.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        reserved.usd = None if usd is None or reserved.usd is None else reserved.usd + usd
+        told = usage.input_tokens, usage.output_tokens
+        known = told[0] is not None and told[1] is not None and reserved.tokens is not None
+        reserved.tokens = (reserved.tokens or 0) + (told[0] or 0) + (told[1] or 0) if known else None
         reserved.charged |= charged
         if reserved.left:
             return
@@ -218,3 +275,12 @@ class Account:
             self._run.budget.settle(reserved.hold, usd=reserved.usd, tokens=reserved.tokens)
         else:
             self._run.budget.release(reserved.hold)
+
+
+def _told(form: Dialect, used: Dialect, error: RequestError) -> str:
+    """What is asked for in another form, in words."""
+    if form.mode != used.mode:
+        told = f"asked by {form.mode} instead of {used.mode}"
+    else:
+        told = f"sent {form.max_tokens_name} instead of {used.max_tokens_name}"
+    return f"{told}, because the server refused ({error.status or error.kind})"

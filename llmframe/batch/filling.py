@@ -20,7 +20,7 @@ from llmframe.batch.submitting import adopt
 from llmframe.batch.ways import Ways, is_open
 from llmframe.core.outcome import Failure
 from llmframe.core.plan import CHUNK_ROWS, Planned
-from llmframe.engine.patience import every, rest
+from llmframe.engine.patience import every, pauses, rest
 from llmframe.engine.run import Run
 from llmframe.errors import StoreError
 from llmframe.stores.jobs import JobRecord, Kind, Shard
@@ -88,6 +88,7 @@ class Filling:
         self._jobs: list[str] = []
         self._pack: Pack | None = None
         self._pack_keys: set[bytes] = set()
+        self._pack_form = lines.drafts.dialect, lines.drafts.tool
         self._count = self._mark = 0
         self._broke = self._started = False
 
@@ -104,9 +105,15 @@ class Filling:
         try:
             await self._adopt()
             left = self._order.again
-            while self._goes_on and await self._round():
-                left -= not self._account.free_round and not self._broke
-                if left < 0:
+            waits = pauses(longest=60.0)
+            while self._goes_on:
+                if await self._round():
+                    left -= not self._account.free_round and not self._broke
+                    if left < 0:
+                        break
+                elif self._broke and self._account.refusal is None:
+                    await rest(next(waits))  # what is left of the budget is set aside for another run
+                else:
                     break
             if self._account.refusal is not None and self._broke:
                 self._run.halt(self._account.refusal)
@@ -124,12 +131,11 @@ class Filling:
         if job is None:
             return
         self._jobs.append(job.id)
-        self._left = [
-            each for each in await within_thread(lambda: self._desk.ledger.shards(job=job.id)) if is_open(each)
-        ]
+        # Batches that run are waited for where they ask what this call asks; these here take no time.
+        shards = await within_thread(lambda: self._desk.ledger.shards(job=job.id))
+        self._left = [each for each in shards if is_open(each) and each.execution in ("planned", "ended")]
         if not job.cancelled:
-            self._job = job
-            self._run.job_id = job.id
+            self._go_on_with(job)
 
     @property
     def since(self) -> float:
@@ -191,10 +197,8 @@ class Filling:
         keys = [planned.key for planned in left]
         freed = await self._join_all({under_way[key] for key in keys if key in under_way}, tasks)
         under_way = {key: intent for key, intent in under_way.items() if intent not in freed}
-        ended: set[bytes] = set()
-        if self._job is not None:
-            rest_ = [key for key in keys if key not in under_way]
-            ended = await within_thread(lambda: self._account.ended(rest_, self._job_id))
+        rest_ = [key for key in keys if key not in under_way]
+        ended = await within_thread(lambda: self._account.ended(rest_))
         return [planned for planned in left if planned.key not in under_way and planned.key not in ended]
 
     async def _start(self) -> None:
@@ -240,6 +244,10 @@ class Filling:
                 self._account.refusal = Failure("budget", refused)
             return
         inputs = len(draft.keys)
+        form = self._drafts.dialect, self._drafts.tool  # of the draft: what comes back meanwhile may change it
+        if form != self._pack_form:
+            await self._close_pack(tasks)
+            self._pack_form = form
         for again in (False, True):
             if self._pack is None:
                 await self._ways.files.acquire()
@@ -286,7 +294,7 @@ class Filling:
         self._ways.files.release()
 
     def _planned(self, pack: Pack) -> Shard:
-        dialect = self._drafts.dialect
+        dialect, tool = self._pack_form
         return Shard(
             intent=pack.intent,
             job=self._job_id,
@@ -294,7 +302,7 @@ class Filling:
             execution="planned",
             mode=dialect.mode,
             max_tokens_name=dialect.max_tokens_name,
-            tool=self._drafts.tool,
+            tool=tool,
             lines=pack.lines,
             bytes=pack.bytes,
             tokens=pack.tokens,
@@ -314,9 +322,13 @@ class Filling:
             rows=order.rows,
         )
         await within_thread(lambda: self._desk.ledger.open_job(job))
-        self._job = job
         self._jobs.append(job.id)
+        self._go_on_with(job)
+
+    def _go_on_with(self, job: JobRecord) -> None:
+        self._job = job
         self._run.job_id = job.id
+        self._account.goes_on(job.id)
 
     async def _beat(self) -> None:
         with contextlib.suppress(StoreError):  # the next one may do
@@ -328,7 +340,8 @@ class Filling:
 
     def _end(self, *, finished: bool) -> None:
         if self._pack is not None:
-            self._pack.remove()
+            self._leave_out(self._pack)
+        self._account.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         if finished and not self._run.interrupted:
             for job in self._jobs:

@@ -181,7 +181,8 @@ class Resolver:
         keys = [planned.key for planned in requests]
         entries = self._keeper.get_many(keys)
         settlements = self._settled.of(keys) if self._settled is not None else {}
-        if not entries and not settlements:
+        never = self._settled.left if self._settled is not None else None
+        if not entries and not settlements and never is None:
             return requests, []
         left: list[Planned] = []
         stale: list[Planned] = []
@@ -190,6 +191,8 @@ class Resolver:
             outcome = None if entry is None else self._outcome(entry, planned)
             if planned.key in settlements:
                 outcome = self._settled_outcome(planned, outcome, settlements[planned.key])
+            elif outcome is None and never is not None:
+                outcome = Outcome(result=never, usage=Usage(0, 0, 0), usd=0.0, fingerprint=planned.key.hex())
             if outcome is None:
                 left.append(planned)
                 if entry is not None:
@@ -208,7 +211,7 @@ class Resolver:
         if outcome is None:
             self._settlements[planned.key] = settlement
             return None
-        source = "batch" if settlement.attempts else "shared"
+        source = settlement.source if settlement.attempts else "shared"
         return replace(outcome, usage=settlement.usage, usd=settlement.usd, attempts=settlement.attempts, source=source)
 
     def _tell(self, left: list[Planned], stale: list[Planned], missing: Callable[[str, int], None]) -> None:

@@ -1,9 +1,9 @@
-"""What a batch has come to for one request, as the runner that reads the store afterwards sees it."""
+"""What was done for one request before its part began, as the runner that reads the store sees it: by a batch, mostly."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Literal, Protocol
 
 from llmframe.core.outcome import Failure, Usage
 from llmframe.core.reply import Reply
@@ -11,7 +11,7 @@ from llmframe.core.reply import Reply
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settlement:
-    """What this run's batches have done for a request.
+    """What this run has done for a request before, in batches unless said.
 
     Parameters
     ----------
@@ -23,6 +23,8 @@ class Settlement:
         Why it stays without an answer; `None` when it has one, or is to be asked live.
     invalid
         A reply that didn't fit, and what was wrong with it: the next ask shows both.
+    source
+        By what it was answered.
     """
 
     usage: Usage = Usage(0, 0, 0)
@@ -30,10 +32,16 @@ class Settlement:
     attempts: int = 1
     failure: Failure | None = None
     invalid: tuple[Reply, str] | None = None
+    source: Literal["batch", "live"] = "batch"
 
 
 class Settled(Protocol):
     """Tells what this run's batches have done."""
+
+    @property
+    def left(self) -> Failure | None:
+        """The failure of a request without an answer that no batch tells of; `None` where it's asked live."""
+        ...
 
     def of(self, keys: list[bytes]) -> dict[bytes, Settlement]:
         """What is known of fingerprints; those that no batch of this run was about are left out."""
