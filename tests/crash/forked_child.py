@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import traceback
+from pathlib import Path
 from typing import Any, Literal, NoReturn
 
 import aiohttp  # noqa: F401 - imported here, once for all children
@@ -26,6 +27,7 @@ from pydantic import Field, create_model
 
 import llmframe
 from llmframe.api import verbs  # noqa: F401 - as above
+from llmframe.cli.main import run
 from llmframe.clients import openai as client  # noqa: F401 - as above
 from tests.crash import batch_steps
 
@@ -46,6 +48,9 @@ def work(job: dict[str, Any]) -> None:
         batch_steps.make_small(**job["batch"])
     if "dies_at" in job:
         batch_steps.die_at(job["dies_at"])
+    if job["kind"] == "command":
+        command(job)
+        return
     options = {"schema": schema_of(**job.get("schema", {})), "model": "m", "api_key": "k", "progress": False}
     options |= job["options"]
     template = job.get("template", "Judge {text}")
@@ -54,6 +59,16 @@ def work(job: dict[str, Any]) -> None:
         return
     frame = FRAMES[job["kind"]](job["columns"])
     write(llmframe.map(frame, template, **options), job["target"])
+
+
+def command(job: dict[str, Any]) -> NoReturn:
+    """`llmframe` with the job's arguments and environment; what it says goes into a file."""
+    os.environ.update(job["environment"])
+    with Path(job["says"]).open("w") as says:
+        os.dup2(says.fileno(), 2)
+    sys.argv = ["llmframe", *job["arguments"]]
+    run()
+    raise AssertionError
 
 
 def schema_of(
@@ -88,6 +103,8 @@ def begin(job: dict[str, Any], gate: int) -> NoReturn:
         status = 0
     except KeyboardInterrupt:
         status = INTERRUPTED
+    except SystemExit as end:
+        status = int(end.code or 0)
     except BaseException:  # noqa: BLE001 - whatever it is, the parent's frames must not go on in this process
         traceback.print_exc()
     finally:
