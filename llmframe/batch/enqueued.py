@@ -13,6 +13,9 @@ TOKEN_LIMIT_CODES: Final = frozenset({"token_limit_exceeded"})
 SAFE_SHARE: Final = 0.95
 """Part of the limit that is used: our tokens are estimates."""
 
+HALVINGS: Final = 3
+"""Times that batches are made smaller than the limit that was told: a token a character is four times our estimate."""
+
 _LIMIT: Final = re.compile(r"limit:?\s*([\d,_.]*\d)\s+enqueued tokens", re.IGNORECASE)
 
 
@@ -29,6 +32,7 @@ class Queue:
 
     def __init__(self) -> None:
         self.limit: float | None = None
+        self._halved = 0
         self._held: dict[str, int] = {}
         self._freed = asyncio.Event()
 
@@ -44,8 +48,8 @@ class Queue:
         if self._held.pop(intent, None) is not None:
             self._freed.set()
 
-    def refused(self, intent: str, state: BatchState) -> None:
-        """The provider refused a batch for the length of its queue."""
+    def refused(self, intent: str, state: BatchState) -> bool:
+        """The provider refused a batch for the length of its queue; returns whether it had none of our others."""
         told = limit_told(state)
         others = sum(tokens for each, tokens in self._held.items() if each != intent)
         if told is not None:
@@ -53,6 +57,19 @@ class Queue:
         elif others:
             self.limit = others if self.limit is None else min(self.limit, others)
         self.leave(intent)
+        return not others
+
+    def halve(self, tokens: int) -> bool:
+        """Batches of so many of our tokens don't fit, whatever was told of the limit; whether smaller ones may.
+
+        Our estimate of a language's tokens may be a few times too low; a queue that others fill is no reason to send
+        single lines.
+        """
+        if self._halved == HALVINGS:
+            return False
+        self._halved += 1
+        self.limit = tokens / 2 if self.limit is None else min(self.limit, tokens / 2)
+        return True
 
     async def freed(self) -> None:
         """Wait until one of our batches ends; for ever when there is none."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Awaitable, Callable, Coroutine
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +35,9 @@ QUEUE_ATTEMPTS: Final = 100
 QUEUE_FIRST_SECONDS: Final = 5.0
 QUEUE_LONGEST_SECONDS: Final = 900.0
 
+ALONE_TRIES: Final = 2
+"""Times that a batch is made again which found the queue full with none of ours in it, before it's made smaller."""
+
 WATCH_SECONDS: Final = 5.0
 """Seconds between two looks at a batch that another process works on, at most."""
 
@@ -59,6 +63,7 @@ class Ways:
         self.queue = Queue()
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self._collecting = asyncio.Semaphore(COLLECTED_AT_ONCE)
+        self._alone: Counter[str] = Counter()
         self._unsent: set[str] = set()
         self._drawing = False
 
@@ -176,11 +181,12 @@ class Ways:
 
     async def _queued_again(self, shard: Shard, state: BatchState) -> Shard | None:
         """Make a batch again that the provider refused for the length of its queue; `None` if it never fits."""
-        self.queue.refused(shard.intent, state)
-        limit = self.queue.limit
-        if shard.file_id is None or (limit is not None and shard.lines > 1 and shard.tokens > limit):
+        alone = self.queue.refused(shard.intent, state)
+        if shard.file_id is None or (alone and self._is_too_large(shard)):
             await self._desk.note(shard, execution="abandoned", collection="done")
             self.shards.pop(shard.intent)
+            lines = await within_thread(lambda: self._desk.ledger.lines(shard.intent))
+            self._account.released(record.key for record in lines)
             self._account.free_round = True  # its requests are packed anew, into smaller batches
             return None
         seconds = min(QUEUE_LONGEST_SECONDS, QUEUE_FIRST_SECONDS * 1.5 ** (shard.attempts - 1))
@@ -191,6 +197,16 @@ class Ways:
         await self.queue.enter(shard.intent, shard.tokens)
         shard = await self._desk.move(shard, "uploaded", of=["failed"])
         return await create(self._desk, shard, shard.file_id or "")
+
+    def _is_too_large(self, shard: Shard) -> bool:
+        """Whether a batch that was refused with no other one in the queue is to be cut."""
+        self._alone[shard.intent] += 1
+        if shard.lines == 1:
+            return False
+        limit = self.queue.limit
+        if limit is not None and shard.tokens > limit:
+            return True
+        return self._alone[shard.intent] > ALONE_TRIES and self.queue.halve(shard.tokens)
 
     async def _collect(self, shard: Shard, state: BatchState | None) -> None:
         reader = self._account.reader(shard, self._read)
