@@ -24,6 +24,7 @@ from llmframe.options import use
 if TYPE_CHECKING:
     from llmframe import datasets, testing
     from llmframe.api.embed import aembed, embed
+    from llmframe.api.embed_files import aembed_file, embed_file
     from llmframe.api.files import amap_file, map_file, plan_file
     from llmframe.api.joblist import job, jobs
     from llmframe.api.jobs import Job, submit
@@ -50,12 +51,14 @@ __all__ = [
     "UsageError",
     "__version__",
     "aembed",
+    "aembed_file",
     "amap",
     "amap_file",
     "astream",
     "cancel",
     "datasets",
     "embed",
+    "embed_file",
     "errors",
     "job",
     "jobs",
@@ -80,11 +83,13 @@ _HOMES = {
     "RunReport": "llmframe.report",
     "Template": "llmframe.core.template",
     "aembed": "llmframe.api.embed",
+    "aembed_file": "llmframe.api.embed_files",
     "amap": "llmframe.api.verbs",
     "amap_file": "llmframe.api.files",
     "astream": "llmframe.api.stream_verbs",
     "cancel": "llmframe.api.runs",
     "embed": "llmframe.api.embed",
+    "embed_file": "llmframe.api.embed_files",
     "job": "llmframe.api.joblist",
     "jobs": "llmframe.api.joblist",
     "last_run": "llmframe.api.runs",

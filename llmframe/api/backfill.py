@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, cast
 
 from llmframe.api.batching import batching
+from llmframe.api.before import Before
 from llmframe.api.eager import Part
 from llmframe.api.joblock import locked
 from llmframe.api.parts import Parts
@@ -24,6 +25,7 @@ from llmframe.core.plan import Planned
 from llmframe.engine import bridge
 from llmframe.engine.bridge import Post
 from llmframe.engine.progress import Progress, listener
+from llmframe.engine.run import Run
 from llmframe.errors import TROUBLE_BY_ERRNO, Place, RowError, StoreError, callers_place
 from llmframe.frames import wrap
 from llmframe.frames.base import Frame
@@ -56,6 +58,8 @@ class Passage:
         Most rows of a part.
     exists
         What becomes of an output that is there.
+    part
+        What each part is.
     """
 
     prepared: Prepared
@@ -68,6 +72,7 @@ class Passage:
     lock: Path | None
     rows: int
     exists: str
+    part: type[Part] = Part
 
     @property
     def asking(self) -> Asking:
@@ -81,10 +86,10 @@ class Passage:
 
 
 class Backfill:
-    """The run of a passage, from the caller's side."""
+    """The run of a passage, from the caller's side; it may have asked something `before`."""
 
-    def __init__(self, passage: Passage, *, verb: str) -> None:
-        self._passage, self._verb = passage, verb
+    def __init__(self, passage: Passage, *, verb: str, before: Before | None = None) -> None:
+        self._passage, self._verb, self._before = passage, verb, before
         self._place: Place = callers_place()
         self._read_rows = 0
         self._unfinished = False
@@ -159,14 +164,8 @@ class Backfill:
 
     def _open(self, *, home: asyncio.AbstractEventLoop | None) -> None:
         passage = self._passage
-        sending, ledger = passage.asking.arguments.sending, passage.ledger
-        run = self._run = new_run(
-            model=passage.client.model,
-            provider=passage.client.provider,
-            rows=None,
-            budget=sending.budget,
-            prices=sending.prices,
-        )
+        ledger, before = passage.ledger, self._before
+        run = self._run = begin_run(passage.prepared) if before is None else before.run
         with self._writing():
             ledger.open()
         run.metrics.notes += ledger.notes
@@ -182,7 +181,16 @@ class Backfill:
         supply = self._supply = Reading(self._frames(), self._prepare, going=lambda: run.stop is None)
         by_batches = batching(passage.asking, passage.client)
         self._stage = None if by_batches is None else by_batches.filling(run, self._requests, rows=run.rows, parts=True)
-        self._parts = Parts(passage.asking, passage.client, supply, rows=passage.rows, ordered=True, stage=self._stage)
+        self._parts = Parts(
+            passage.asking,
+            passage.client,
+            supply,
+            rows=passage.rows,
+            ordered=True,
+            stage=self._stage,
+            before=before,
+            kind=passage.part,
+        )
         self._show, self._close_bar = listener(passage.asking.arguments.progress)
         self._parts.open(run, show=self._show, home=home)
 
@@ -306,6 +314,14 @@ class Backfill:
     def _told(self) -> RunReport:
         warn_of_failures(self._run, place=self._place)
         return self._run.report()
+
+
+def begin_run(prepared: Prepared) -> Run:
+    """A run over files, beginning now: how many rows it has is seen later."""
+    client, sending = prepared.client, prepared.asking.arguments.sending
+    return new_run(
+        model=client.model, provider=client.provider, rows=None, budget=sending.budget, prices=sending.prices
+    )
 
 
 def first_rows(tables: Iterable[Any], rows: int) -> Iterator[Any]:

@@ -21,7 +21,6 @@ from llmframe.clients.batch import Batches
 from llmframe.clients.embeddings import EmbeddingClient, open_embeddings
 from llmframe.core.columns import Column
 from llmframe.core.embeddings import CANONICAL, Width, embedding_schema, text_prompt
-from llmframe.core.plan import Plan
 from llmframe.core.request import Question
 from llmframe.core.template import OnNull, Prompt, Template, compile_prompt
 from llmframe.engine.bridge import Post
@@ -115,6 +114,12 @@ class EmbedAsking(Asking):
             sending=sends,
         )
 
+    def sized(self) -> EmbedAsking:
+        """The same with the width that vectors are known to have by now."""
+        (asked,) = self.schema.fields
+        schema = embedding_schema(asked.name, self.width)
+        return replace(self, schema=schema, layout=replace(self.layout, schema=schema))
+
     def prompt(self, names: Sequence[str], *, series: bool) -> Prompt:
         """The column or template compiled against these columns."""
         said, on_null = self.column, self.arguments.on_null
@@ -168,9 +173,7 @@ class EmbedPart(Part):
 
     def columns(self) -> list[Column]:
         """The new columns as far as outcomes are there; the vectors' width is what the answers had."""
-        ask = cast("EmbedAsking", self.prepared.asking)
-        (asked,) = ask.schema.fields
-        layout = replace(ask.layout, schema=embedding_schema(asked.name, ask.width))
+        layout = cast("EmbedAsking", self.prepared.asking).sized().layout
         return self.prepared.kept(layout.columns(self.plan, self.outcomes, missing=self.run.missing))
 
     async def _embed(
@@ -247,7 +250,27 @@ def embed_part(native: object, ask: EmbedAsking, *, verb: str) -> EmbedPart:
     UsageError
         Before anything is sent, for whatever can't work.
     """
-    frame, said = wrap(native), ask.arguments
+    prepared, said = embed_prepared(wrap(native), ask, verb=verb), ask.arguments
+    client = prepared.client
+    run = new_run(
+        model=client.model,
+        provider=client.provider,
+        rows=len(prepared.frame),
+        budget=said.sending.budget,
+        prices=said.sending.prices,
+    )
+    return EmbedPart(prepared, run, prepared.plan(), store_of(said.sending.cache, client))
+
+
+def embed_prepared(frame: Frame, ask: EmbedAsking, *, verb: str) -> Prepared:
+    """Check everything that a frame decides.
+
+    Raises
+    ------
+    UsageError
+        Before anything is sent, for whatever can't work.
+    """
+    said = ask.arguments
     prompt = ask.prompt(frame.names, series=frame.single)
     if not frame.single:
         ask.layout.check(frame.names, overwrite=said.overwrite, verb=verb)
@@ -258,15 +281,7 @@ def embed_part(native: object, ask: EmbedAsking, *, verb: str) -> EmbedPart:
     if said.on_null == "raise":
         _refuse_nulls(prompt, frame, asked)
     batching(ask, client)
-    run = new_run(
-        model=client.model,
-        provider=client.provider,
-        rows=len(frame),
-        budget=said.sending.budget,
-        prices=said.sending.prices,
-    )
-    plan = Plan(prompt, ask.question(client).fingerprints(), length=len(frame), read=frame.cells, asked=asked)
-    return EmbedPart(prepared, run, plan, store_of(said.sending.cache, client))
+    return prepared
 
 
 def _refuse_nulls(prompt: Prompt, frame: Frame, asked: list[bool] | None) -> None:

@@ -3,33 +3,33 @@
 from __future__ import annotations
 
 import inspect
-import os
-from collections.abc import Iterator, Mapping
-from pathlib import Path
-from typing import Any, Final, Literal, Unpack, cast, get_args
+from collections.abc import Mapping
+from typing import Any, Final, Unpack, cast
 
-from llmframe.api.arguments import Arguments, MapOptions, arguments, one_of
-from llmframe.api.backfill import PART_BYTES, Backfill, Passage
+from llmframe.api.arguments import Arguments, MapOptions, arguments
+from llmframe.api.backfill import Backfill, Passage
 from llmframe.api.batching import batching
-from llmframe.api.jobdigest import job_digest
+from llmframe.api.passages import (
+    OWN_OPTIONS,
+    Exists,
+    FilePath,
+    check_rows,
+    check_target,
+    empty_result,
+    ends_of,
+    most_rows,
+    parts_of,
+    passage,
+)
 from llmframe.api.planning import plan_parts
 from llmframe.api.prepared import Prepared, asking, prepare
-from llmframe.api.publishing import Job, Ledger
 from llmframe.api.verbs import map as map_frame
-from llmframe.core.columns import Column
 from llmframe.errors import UsageError
 from llmframe.frames import wrap
 from llmframe.report import PlanReport, RunReport
 
-FilePath = str | os.PathLike[str]
-
-Exists = Literal["error", "replace", "append"]
-
 PART_ROWS: Final = 8192
 """Rows of a part unless said."""
-
-OWN_OPTIONS: Final = ("source", "target", "format", "target_format", "exists", "types", "spreadsheet_safe", "rows")
-"""Arguments that the verbs over files have beside `map`'s."""
 
 
 def map_file(  # noqa: PLR0913 - the options of files beside `map`'s
@@ -154,136 +154,35 @@ def plan_file(  # noqa: PLR0913 - as above
     from llmframe.frames.files import open_source  # noqa: PLC0415 - loads pyarrow
 
     said = _arguments(prompt_template, schema, options, verb="plan_file")
-    most = _rows(rows)
+    most = most_rows(rows, usual=PART_ROWS)
     opened = open_source(source, format=format, types=types)
     prepared = _prepared(opened, said, verb="plan")
-    return plan_parts(prepared, _planned(opened, prepared, most))
-
-
-def _planned(opened: Any, whole: Prepared, rows: int) -> Iterator[Prepared]:
-    for table in opened.tables(rows, PART_BYTES):
-        frame, where = wrap(table), whole.asking.arguments.where
-        asked = None if where is None else frame.mask(where)
-        yield Prepared(whole.asking, frame, whole.prompt, whole.client, asked)
+    return plan_parts(prepared, parts_of(opened, prepared, rows=most))
 
 
 def _passage(said: Mapping[str, Any], *, verb: str) -> Passage:
     """A call of `map_file`, checked to the last argument."""
-    from llmframe.frames.files import open_source, open_target, touches  # noqa: PLC0415 - loads pyarrow
-
     given = _arguments(said["prompt_template"], said["schema"], said["options"], verb=verb)
     if verb == "map_file" and given.loop == "current":
         raise UsageError("`loop='current'` needs async code: `await llmframe.amap_file(...)`")
-    most, place, address = _rows(said["rows"]), cast("FilePath", said["source"]), cast("FilePath", said["target"])
-    one_of("exists", said["exists"], get_args(Exists))
-    if not isinstance(said["spreadsheet_safe"], bool):
-        raise UsageError(f"`spreadsheet_safe` must be True or False, got {said['spreadsheet_safe']!r}")
-    source = open_source(place, format=said["format"], types=said["types"])
-    if touches(source, address):
-        raise UsageError(
-            f"the output {os.fspath(address)!r} would overwrite the input {os.fspath(place)!r}, or be read with it the "
-            "next time; name a place outside"
-        )
-    prepared = _prepared(source, given, verb=verb)
+    rows, ends = most_rows(said["rows"], usual=PART_ROWS), ends_of(said)
+    prepared = _prepared(ends.source, given, verb=verb)
     batching(prepared.asking, prepared.client)
-    result = _empty_result(prepared)
-    target = open_target(
-        address, format=said["target_format"], fallback=source.format, spreadsheet_safe=said["spreadsheet_safe"]
-    )
-    target.check(result.schema)
-    _refuse_occupied(target, said["exists"])
-    files = {name: said[name] for name in ("format", "types", "spreadsheet_safe")} | {"target": target.format}
-    job = Job(digest=job_digest(prepared.asking, prepared.client, files), source=source.identity, rows=most)
-    return Passage(
-        prepared=prepared,
-        source=source,
-        reopened=source.current_identity,
-        total=source.rows,
-        ledger=Ledger(target, job),
-        target=target.address,
-        schema=result.schema,
-        lock=_lock(target.address),
-        rows=most,
-        exists="overwrite" if said["exists"] == "replace" and target.format == "delta" else said["exists"],
-    )
+    result = empty_result(prepared)
+    check_target(ends, result)
+    return passage(prepared, ends, result, rows=rows)
 
 
 def _arguments(prompt_template: object, schema: object, options: object, *, verb: str) -> Arguments:
     told = {"labels": "string", **cast("Mapping[str, object]", options)}
     said = arguments(prompt_template, schema, told, verb=verb, also=OWN_OPTIONS)
-    if said.on_null == "raise":
-        raise UsageError(
-            '`on_null="raise"` needs rows that are there; `llmframe.plan_file` counts nulls beforehand, and '
-            "`where=` leaves them out"
-        )
-    if said.where is not None and not callable(said.where) and not hasattr(said.where, "meta"):
-        raise UsageError(
-            "`where` over files is a function of a `pyarrow.Table` that returns one boolean a row, or a polars "
-            f"expression, got {type(said.where).__name__}"
-        )
+    check_rows(said)
     return said
-
-
-def _rows(rows: object) -> int:
-    if rows is None:
-        return PART_ROWS
-    if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
-        raise UsageError(f"`rows` must be a whole number of at least 1, got {rows!r}")
-    return rows
 
 
 def _prepared(source: Any, said: Arguments, *, verb: str) -> Prepared:
     """The map over no rows: whatever columns decide is told here."""
     return prepare(asking(said), wrap(source.schema.empty_table()), verb=verb)
-
-
-def _empty_result(prepared: Prepared) -> Any:
-    """The output without rows; raises where values that stay can't stay what they are."""
-    ask, frame = prepared.asking, prepared.frame
-    columns = [Column(name, type_, []) for name, type_ in ask.layout.types]
-    result: Any = frame.attach(columns, replace=ask.arguments.overwrite)
-    if ask.arguments.where is not None:
-        before = cast("Any", frame.native).schema
-        for name in (column.name for column in columns if column.name in frame.names):
-            if before.field(name).type != result.schema.field(name).type:
-                raise UsageError(
-                    f"`overwrite=True` under `where` keeps values of column {name!r}, which are "
-                    f"{before.field(name).type} and would have to be {result.schema.field(name).type}; "
-                    "name the new columns apart with `prefix=`"
-                )
-    return result
-
-
-def _refuse_occupied(target: Any, exists: str) -> None:
-    delta = target.format == "delta"
-    if exists == "append" and not delta:
-        raise UsageError(f"`exists='append'` is for Delta tables, and {target.address!r} is {target.format}")
-    found = target.occupied()
-    state = target.read_state() if found is None and not target.single else None
-    if found is None and state is not None and state.get("done"):
-        found = "the output of an earlier run"
-        if exists == "replace":
-            return
-    if found is None:
-        return
-    if not target.single and found != "the output of an earlier run":
-        raise UsageError(f"{target.address!r} is {found}, which stay as they are; name an empty or a new folder")
-    if exists == "error":
-        more = ', or `exists="append"` to add rows' if delta else ""
-        raise UsageError(
-            f'{target.address!r} is there already ({found}); say `exists="replace"` to have it replaced when the new '
-            f"one is finished{more}, or name another output"
-        )
-    if delta and not found.startswith("a Delta table"):
-        raise UsageError(f"{target.address!r} is {found}, and no Delta table; name another place")
-
-
-def _lock(address: str) -> Path | None:
-    """The lock file beside a target of this machine; elsewhere nobody can tell whether its process lives."""
-    if "://" in address:
-        return None
-    path = Path(address)
-    return path.with_name(f".{path.name}.llmframe.lock")
 
 
 def _write_out(verb: Any) -> None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final, cast
 
 from llmframe.api.batching import Stage
+from llmframe.api.before import Before, settled_by
 from llmframe.api.eager import Part
 from llmframe.api.keeping import store_of_parts
 from llmframe.api.prepared import Asking, Prepared
@@ -20,6 +21,7 @@ from llmframe.engine.bridge import Post
 from llmframe.engine.hop import OnLoop
 from llmframe.engine.progress import Progress
 from llmframe.engine.run import Run
+from llmframe.stores.base import Store
 
 LEAST_WINDOW: Final = 4
 """Parts that may be begun and not yet taken, at least: a few slow rows, each in its own part, hold up no others."""
@@ -98,16 +100,33 @@ class Parts:
         Whether parts are taken in their order; else as they finish.
     stage
         The batches that come before all parts; `None` in a live run.
+    before
+        What was asked before all of it.
+    kind
+        What each part is.
     """
 
     def __init__(  # noqa: PLR0913 - one argument a fact
-        self, asking: Asking, client: Client, supply: Supply, *, rows: int, ordered: bool, stage: Stage | None = None
+        self,
+        asking: Asking,
+        client: Client,
+        supply: Supply,
+        *,
+        rows: int,
+        ordered: bool,
+        stage: Stage | None = None,
+        before: Before | None = None,
+        kind: type[Part] = Part,
     ) -> None:
         said = asking.arguments
         self._client, self._supply = HeldClient(client), supply
         self._fingerprints = asking.question(client).fingerprints()
-        self._store = store_of_parts(said.sending.cache, client) if stage is None else stage.store
-        self._settled = None if stage is None else stage.settled
+        if stage is not None:
+            self._store: Store = stage.store
+        else:
+            self._store = store_of_parts(said.sending.cache, client) if before is None else before.store
+        self._settled = settled_by(None if stage is None else stage.settled, before)
+        self._kind = kind
         self._ordered, self._raises = ordered, said.on_error == "raise"
         self._window = window(rows, said.sending.max_concurrency)
         self._begun = self._taken = self._rows_begun = 0
@@ -213,7 +232,7 @@ class Parts:
         frame = prepared.frame
         plan = DrawnPlan(prepared.prompt, self._fingerprints, length=len(frame), read=frame.cells, asked=prepared.asked)
         plan.drawn = lambda: self._drawn(number)
-        part = Part(prepared, self.run, plan, self._store, offset=self._rows_begun, settled=self._settled)
+        part = self._kind(prepared, self.run, plan, self._store, offset=self._rows_begun, settled=self._settled)
         self._rows_begun += len(frame)
         task = self._loop.create_task(part.work(self._show, self._home)(self._tell))
         found = Slice(number, part, task)

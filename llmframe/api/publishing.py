@@ -46,10 +46,9 @@ class FinishedPart:
         """The row after its last."""
         return self.start + self.rows
 
-    @property
-    def mendable(self) -> int:
-        """Failed rows that another attempt may answer."""
-        return sum(rows for kind, rows in self.failed.items() if kind not in LASTING)
+    def mendable(self, lasting: frozenset[ErrorKind]) -> int:
+        """Failed rows that another attempt may answer: those that failed otherwise than by a `lasting` kind."""
+        return sum(rows for kind, rows in self.failed.items() if kind not in lasting)
 
     def to_dict(self) -> dict[str, object]:
         """As it stands in the state."""
@@ -87,6 +86,11 @@ class Gap:
 class Ledger:
     """The parts of one output, written in order as they are finished, and found again by the next run.
 
+    Parameters
+    ----------
+    lasting
+        Failures that no other attempt can mend.
+
     Attributes
     ----------
     recognised
@@ -95,8 +99,8 @@ class Ledger:
         Why others are made anew.
     """
 
-    def __init__(self, target: Target, job: Job) -> None:
-        self._target, self._job = target, job
+    def __init__(self, target: Target, job: Job, *, lasting: frozenset[ErrorKind] = LASTING) -> None:
+        self._target, self._job, self._lasting = target, job, lasting
         self._parts: dict[int, FinishedPart] = {}
         self._again: set[int] = set()  # starts of parts that are there and are asked again
         self._useless: list[str] = []  # names of another job's parts; they go when there is something to put there
@@ -184,12 +188,13 @@ class Ledger:
     def _recognise(self, told: Sequence[FinishedPart]) -> None:
         there = self._target.parts() if told else {}
         self._parts = {part.start: part for part in told}
-        self._again = {part.start for part in told if part.mendable or there.get(part.name) != part.bytes}
+        mendable = {part.start: part.mendable(self._lasting) for part in told}
+        self._again = {part.start for part in told if mendable[part.start] or there.get(part.name) != part.bytes}
         self.recognised = tuple(part for part in told if part.start not in self._again)
         if self.recognised:
             rows = sum(part.rows for part in self.recognised)
             self.notes.append(f"{len(self.recognised):,} parts with {rows:,} rows were finished by an earlier run")
-        if again := sum(self._parts[start].mendable for start in self._again):
+        if again := sum(mendable[start] for start in self._again):
             self.notes.append(f"{again:,} rows that failed in an earlier run were asked again")
 
     def _write_state(self, *, done: bool = False) -> None:

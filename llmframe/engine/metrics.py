@@ -164,7 +164,7 @@ class Metrics:
         """A distinct request has an answer without being asked: a kept one, or a batch's."""
         if source == "batch":
             self.batched_live += 1
-        else:
+        elif source != "live":
             self.cached_live += 1
         self.changes["kept"] += source == "cache"
 

@@ -1,4 +1,4 @@
-"""What was done for one request before its part began, as the runner that reads the store sees it: by a batch, mostly."""
+"""What was done for one request before its part began, mostly by a batch, as the runner that reads the store sees it."""
 
 from __future__ import annotations
 

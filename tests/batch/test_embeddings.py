@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ast import literal_eval
 from collections.abc import Iterable
 from typing import Any
 
@@ -46,7 +47,7 @@ def lines(drafts: Iterable[Any]) -> list[list[str]]:
     """The texts of each line, by its keys and by what is sent, which have to agree."""
     found: list[list[str]] = []
     for draft in drafts:
-        texts, _ = eval(draft.render("id"))
+        texts, _ = literal_eval(draft.render("id").decode())
         assert [key(text) for text in texts] == draft.keys
         assert len(draft.digests) == len(texts)
         found.append(texts)
@@ -126,11 +127,11 @@ def test_a_long_text_that_is_refused_is_too_long_whatever_the_words():
 def test_a_server_that_takes_no_base64_is_asked_for_numbers_once():
     drafts = drafts_of()
     refusal = error(code=None, param="encoding_format")
-    assert [eval(draft.render(""))[1] for draft in drafts.flush()] == []
+    assert [literal_eval(draft.render("id").decode())[1] for draft in drafts.flush()] == []
     assert drafts.dialect == BASE64
     assert drafts.refused([key("a")], refusal)
     assert drafts.dialect == FLOATS
-    assert [eval(draft.render(""))[1] for draft in [*drafts.add(planned("xyz"))]] == ["float"]
+    assert [literal_eval(draft.render("id").decode())[1] for draft in [*drafts.add(planned("xyz"))]] == ["float"]
     assert not drafts.refused([key("a")], refusal)
 
 
@@ -138,7 +139,7 @@ def test_a_refusal_without_a_word_is_tried_alone_and_in_numbers():
     drafts = drafts_of()
     wordless = error(code=None, param=None)
     assert drafts.refused([key("a"), key("b")], wordless)
-    sent = [eval(draft.render("")) for draft in [*drafts.add(planned("abcde")), *drafts.flush()]]
+    sent = [literal_eval(draft.render("id").decode()) for draft in [*drafts.add(planned("abcde")), *drafts.flush()]]
     assert sent == [(["a"], "float"), (["b"], "float"), (["c", "d", "e"], "base64")]
     assert not drafts.refused([key("a")], wordless)
 
