@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import tempfile
 from collections import Counter
@@ -22,6 +23,12 @@ from llmframe.stores.jobs import Collection, LineOutcome, LineRecord, LineState,
 
 TRIES: Final = 8
 """Downloads of the same results, each from the beginning."""
+
+SHORT_TRIES: Final = 4
+"""Downloads that hold fewer lines than the provider has counted, until these lines are believed to be missing."""
+
+GONE_AFTER: Final = 3
+"""Times that the provider says not to have the results, one after the other, until it's believed."""
 
 NOTHING: Final = Usage(0, 0, 0)
 """What a line takes that wasn't answered: providers charge for answers."""
@@ -113,21 +120,30 @@ async def collect(desk: Desk, shard: Shard, state: BatchState, reader: Reader) -
     waits = pauses()
     left = _left(state)
     collection: Collection = "done"
+    gone = short = 0
     try:
         for tried in range(1, TRIES + 1):
+            sorter.begin()
             try:
                 async for results in desk.batches.results(state, folder):
                     outcomes, entries = sorter.sort(results)
                     reader.settled(outcomes)
                     await within_thread(lambda o=outcomes, e=entries: desk.ledger.settle(shard.intent, o, e))
-                break
             except RequestError as error:
-                if error.kind == "not_found":
+                gone = gone + 1 if error.kind == "not_found" else 0
+                if gone == GONE_AFTER:
                     left, collection = GONE, "gone"
                     break
                 if tried == TRIES:
                     raise
+            else:
+                short += 1
+                if sorter.lines >= (state.done or 0) + (state.failed or 0) or short == SHORT_TRIES:
+                    break
             await rest(next(waits))
+            if short:
+                with contextlib.suppress(RequestError):  # a file that is named a little late
+                    state = await desk.batches.state(state.id)
     finally:
         await within_thread(lambda: shutil.rmtree(folder, ignore_errors=True))
     await _settle_rest(desk, sorter, left)
@@ -149,7 +165,18 @@ class _Sorter:
     def __init__(self, shard: Shard, lines: dict[int, list[LineRecord]], reader: Reader) -> None:
         self.shard, self.reader, self._lines = shard, reader, lines
         self._done: set[bytes] = set()
+        self._seen: set[int] = set()
         self.found = Collected()
+
+    @property
+    def lines(self) -> int:
+        """Lines of the shard that these results were about."""
+        return len(self._seen)
+
+    def begin(self) -> None:
+        """The results come from the beginning."""
+        self._seen.clear()
+        self.found.strange = 0
 
     def sort(self, results: list[LineResult]) -> tuple[list[tuple[bytes, LineOutcome]], list[tuple[bytes, Stored]]]:
         """Outcomes and what is kept, by fingerprint."""
@@ -157,8 +184,11 @@ class _Sorter:
         entries: list[tuple[bytes, Stored]] = []
         for result in results:
             records = self._line_of(result.custom_id)
-            if records is None or records[0].key in self._done:
+            if records is None or records[0].line in self._seen:
                 self.found.strange += 1
+                continue
+            self._seen.add(records[0].line)
+            if records[0].key in self._done:
                 continue
             for record, (outcome, entry) in zip(records, self._told(records, result.answer), strict=True):
                 self._count(record.key, outcome)

@@ -57,9 +57,9 @@ async def patiently(call: Callable[[], Awaitable[T]], *, attempts: int = ATTEMPT
         await asyncio.sleep(delay)
 
 
-def pauses(first: float = FIRST_SECONDS, longest: float = LONGEST_SECONDS) -> Iterator[float]:
+def pauses(longest: float = LONGEST_SECONDS) -> Iterator[float]:
     """Seconds to wait before each look, for ever: longer and longer, and never the same for two who wait."""
-    seconds = first
+    seconds = FIRST_SECONDS
     while True:
         yield seconds * (0.9 + 0.2 * _CHANCE.random())
         seconds = min(longest, seconds * GROWTH)
