@@ -1,4 +1,4 @@
-"""What was done for one request before its part began, mostly by a batch, as the runner that reads the store sees it."""
+"""What was done for one request before its part began, mostly by a batch, as the runner that reads the store sees."""
 
 from __future__ import annotations
 
