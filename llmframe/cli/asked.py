@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, cast
 
-from llmframe.cli.job import load_job
+from llmframe.cli.job import OPTIONS, Options, load_job
 from llmframe.cli.schemas import schema_from
 from llmframe.cli.values import read_budget, read_cache, read_fallback, read_params, read_prices, read_types
 from llmframe.errors import UsageError
@@ -38,7 +38,7 @@ _READERS: Final[Mapping[str, Callable[..., object]]] = {
     "fallback": read_fallback,
 }
 
-_PAIRS: Final = (("prompt", "prompt_file"), ("system", "system_file"))
+_PAIRS: Final = (("prompt", "prompt_file"), ("system", "system_file"), ("column", "template"))
 """Two ways to say one thing: whoever says either sets aside both of whoever is farther."""
 
 _ADDED: Final = ("params", "types")
@@ -71,10 +71,7 @@ def asked(said: Mapping[str, object], *, writes: bool) -> Asked:
     UsageError
         If something is missing, said twice, or can't be read.
     """
-    line = {name: value for name, value in said.items() if value is not None and name not in OF_THE_COMMAND}
-    _refuse_both(line)
-    line = {name: _READERS[name](cast("Any", value)) if name in _READERS else value for name, value in line.items()}
-    merged = _merged(_of_job(said, line=_aside(line)), _with_schema(line))
+    merged = said_in_all(said, options=OPTIONS)
     source, prompt = merged.pop("input", None), _text(merged, "prompt")
     schema, system = merged.pop("schema", None), _text(merged, "system")
     if source is None:
@@ -86,7 +83,7 @@ def asked(said: Mapping[str, object], *, writes: bool) -> Asked:
         raise UsageError("no output was named: say -o scored.parquet")
     if not writes:
         merged = {name: value for name, value in merged.items() if name not in OF_THE_OUTPUT}
-    options = {_RENAMED.get(name, name): value for name, value in merged.items()}
+    options = renamed(merged)
     if system is not None:
         options["system"] = system
     if options.get("model") is None and resolve_options({}).model is None:
@@ -100,13 +97,34 @@ def asked(said: Mapping[str, object], *, writes: bool) -> Asked:
     )
 
 
-def _of_job(said: Mapping[str, object], *, line: Collection[str]) -> dict[str, object]:
+def said_in_all(said: Mapping[str, object], *, options: Options) -> dict[str, object]:
+    """What a command's line and its job file say together, read; the line goes before the file.
+
+    Parameters
+    ----------
+    said
+        As in `asked`.
+    options
+        What a job file of the command may say.
+    """
+    line = {name: value for name, value in said.items() if value is not None and name not in OF_THE_COMMAND}
+    _refuse_both(line)
+    line = {name: _READERS[name](cast("Any", value)) if name in _READERS else value for name, value in line.items()}
+    return _merged(_of_job(said, line=_aside(line), options=options), _with_schema(line))
+
+
+def renamed(options: Mapping[str, object]) -> dict[str, object]:
+    """Options under the names that they have in the verbs over files."""
+    return {_RENAMED.get(name, name): value for name, value in options.items()}
+
+
+def _of_job(said: Mapping[str, object], *, line: Collection[str], options: Options) -> dict[str, object]:
     config, roots = cast("Path | None", said.get("config")), cast("list[str] | None", said.get("roots"))
     if config is None:
         if roots:
             raise UsageError("--root is about a job file's paths: name the file by --config")
         return {}
-    return dict(load_job(config, root=roots, said=line).values)
+    return dict(load_job(config, root=roots, said=line, options=options).values)
 
 
 def _with_schema(line: dict[str, object]) -> dict[str, object]:

@@ -26,6 +26,9 @@ _WHOLE: Final = ("max_concurrency", "max_attempts", "reask", "batch_rows")
 _TRUTHS: Final = ("hedge", "meta", "spreadsheet_safe")
 _TABLES: Final = ("params", "types")
 
+Options = Mapping[str, tuple[Callable[[object], bool], str]]
+"""Names, each with what tells whether a value fits, and what it has to be in words."""
+
 _SECRET_NAME: Final = re.compile(
     r"(?i)(?:.*[_-])?(?:api[_-]?key|access[_-]?key|secret|secret[_-]?key|password|passwd|authorization|credentials?"
     r"|(?:auth|access|bearer)[_-]?token)|token"
@@ -55,6 +58,7 @@ def load_job(
     *,
     root: str | os.PathLike[str] | Iterable[str | os.PathLike[str]] | None = None,
     said: Collection[str] = (),
+    options: Options | None = None,
 ) -> Job:
     """Read a job file.
 
@@ -68,6 +72,8 @@ def load_job(
     said
         Options that the command line says itself: a path, address or schema of the file is left out for them, and
         not looked at.
+    options
+        What the file may say; those of `llmframe map` unless said.
 
     Raises
     ------
@@ -89,7 +95,7 @@ def load_job(
     values: dict[str, Any] = {}
     for name, value in found.items():
         try:
-            _check(name, value)
+            _check(name, value, OPTIONS if options is None else options)
             if name not in said or name not in _RESOLVED:
                 values[name] = _RESOLVED[name](value, places) if name in _RESOLVED else value
         except UsageError as error:
@@ -116,14 +122,14 @@ def _line(text: str, name: str) -> str:
     return "" if number is None else f", line {number}"
 
 
-def _check(name: str, value: object) -> None:
+def _check(name: str, value: object, options: Options) -> None:
     if _SECRET_NAME.fullmatch(name):
         raise UsageError(f"{name!r} has no place here: {_KEYS_PLACE}")
-    if name not in OPTIONS:
+    if name not in options:
         raise UsageError(
-            f"there is no option {name!r}{did_you_mean(name, OPTIONS) or ';'} options: {', '.join(OPTIONS)}"
+            f"there is no option {name!r}{did_you_mean(name, options) or ';'} options: {', '.join(options)}"
         )
-    fits, wanted = OPTIONS[name]
+    fits, wanted = options[name]
     if not fits(value):
         raise UsageError(f"{name!r} is {_shown(value)}; it has to be {wanted}")
     _refuse_keys(name, value, named=name == "params")
@@ -180,7 +186,7 @@ def _either(*checks: Callable[[object], bool]) -> Callable[[object], bool]:
     return lambda value: any(check(value) for check in checks)
 
 
-OPTIONS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
+OPTIONS: Final[Options] = {
     **dict.fromkeys(_TEXTS, (_is_text, "a text")),
     **dict.fromkeys(_NUMBERS, (_is_number, "a number")),
     **dict.fromkeys(_WHOLE, (_is_whole, "a whole number")),
@@ -197,7 +203,19 @@ OPTIONS: Final[Mapping[str, tuple[Callable[[object], bool], str]]] = {
     ),
     "cache": (_either(_is_truth, _is_text), 'true, false, "refresh" or a path'),
 }
-"""The options of `llmframe map` that a job file may say, each with what its value has to be."""
+"""The options of `llmframe map` that a job file may say."""
+
+_OF_CHATS: Final = frozenset(
+    "prompt prompt_file system system_file schema output_mode labels nested reask hedge".split()
+)
+
+EMBED_OPTIONS: Final[Options] = {
+    **dict.fromkeys(("column", "template"), (_is_text, "a text")),
+    **{name: fact for name, fact in OPTIONS.items() if name not in _OF_CHATS},
+    **dict.fromkeys(("dimensions", "batch_size"), (_is_whole, "a whole number")),
+    "wait": (_is_number, "a number"),
+}
+"""Those of `llmframe embed`."""
 
 
 def _data(value: str, places: Allowed) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from llmframe import __version__
-from llmframe.cli import exits, map_command, plan_command
+from llmframe.cli import embed_command, exits, map_command, plan_command
 from llmframe.cli.cache_command import cache_app
 from llmframe.cli.demo import demo
 from llmframe.cli.help_pages import HelpfulCommand, HelpfulGroup
@@ -25,6 +25,13 @@ app = typer.Typer(
 app.command(
     "map", cls=HelpfulCommand, help=map_command.HELP, short_help=map_command.SHORT_HELP, epilog=exits.meanings()
 )(map_command.map_command)
+app.command(
+    "embed",
+    cls=HelpfulCommand,
+    help=embed_command.HELP,
+    short_help=embed_command.SHORT_HELP,
+    epilog=exits.meanings(),
+)(embed_command.embed_command)
 app.command(
     "plan",
     cls=HelpfulCommand,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+from collections.abc import Callable
 from typing import Any, Final
 
 import typer
@@ -13,7 +14,7 @@ from rich.console import Console
 from llmframe.api.files import map_file
 from llmframe.api.runs import last_run
 from llmframe.cli import choices, exits
-from llmframe.cli.asked import Asked, asked
+from llmframe.cli.asked import asked
 from llmframe.cli.lines import ProgressLines
 from llmframe.cli.summary import closing_lines, fitted, summary
 from llmframe.engine.progress import ProgressOption
@@ -79,22 +80,39 @@ def map_command(  # noqa: PLR0913 - the options, written out
     said = dict(locals())
     with exits.told(as_json=as_json):
         call = asked(said, writes=True)
-        report, status = _run(call, progress=_progress(quiet=quiet))
-        if report is not None and not quiet:
-            exits.say(fitted(repr(report), _width()))
-        if not quiet:
-            for line in closing_lines(status, written=report is not None and report.output is not None):
-                exits.say(line)
-        if as_json:
-            typer.echo(json.dumps(summary(report, status=status)))
-        if status:
-            raise typer.Exit(status)
+        options: dict[str, Any] = dict(call.options)
+        run_and_tell(
+            lambda progress: map_file(
+                call.source, str(call.target), call.prompt, call.schema, progress=progress, **options
+            ),
+            as_json=as_json,
+            quiet=quiet,
+        )
 
 
-def _run(call: Asked, *, progress: ProgressOption) -> tuple[RunReport | None, int]:
-    options: dict[str, Any] = dict(call.options)
+def run_and_tell(run: Callable[[ProgressOption], RunReport], *, as_json: bool, quiet: bool) -> None:
+    """Run, show how it goes, tell its end, and exit with its status.
+
+    Parameters
+    ----------
+    run
+        Takes the listener of the progress.
+    """
+    report, status = _ended(run, progress=_progress(quiet=quiet))
+    if report is not None and not quiet:
+        exits.say(fitted(repr(report), _width()))
+    if not quiet:
+        for line in closing_lines(status, written=report is not None and report.output is not None):
+            exits.say(line)
+    if as_json:
+        typer.echo(json.dumps(summary(report, status=status)))
+    if status:
+        raise typer.Exit(status)
+
+
+def _ended(run: Callable[[ProgressOption], RunReport], *, progress: ProgressOption) -> tuple[RunReport | None, int]:
     try:
-        report = map_file(call.source, str(call.target), call.prompt, call.schema, progress=progress, **options)
+        report = run(progress)
     except KeyboardInterrupt as interrupt:
         ended = exits.TERMINATED if isinstance(interrupt, exits.Terminated) else exits.INTERRUPTED
         return _begun(), ended
