@@ -97,6 +97,8 @@ def job(
     UsageError
         If there is no such job; it names the nearest.
     """
+    if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+        raise UsageError(f"`id` must be a job's id, such as 'job-1a2b3c4d5e', got {id!r}; `llmframe.jobs()` lists them")
     known: list[str] = []
     for each in jobs_here():
         known.append(each.id)
@@ -114,7 +116,9 @@ def job(
 def _hint(name: str, known: list[str]) -> str:
     if name.startswith("live-"):
         return "; a live job is known in the process where it goes on, the same call reads what is kept of it"
-    return "" if known else "; there is none in this store: name the one that its call used by `cache=`"
+    if known:
+        return "; `llmframe.jobs()` lists those of this store, `cache=` names another"
+    return "; there is none in this store: name the one that its call used by `cache=`"
 
 
 def _ledgers(cache: CacheOption | None) -> list[tuple[Store, Ledger]]:

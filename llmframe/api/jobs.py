@@ -229,7 +229,9 @@ class Job(Generic[F]):
 
 
 def submit(frame: F, prompt_template: object, schema: object = None, **options: Unpack[MapOptions]) -> Job[F]:
-    """`map` in the background: `job = df.llm.submit(...)` returns at once, `job.result()` waits for the frame.
+    """`map` in the background: `job = df.llm.submit(...)`, then `job.result()` waits for the frame.
+
+    A live job's handle comes at once, one by batches as soon as they are at the provider or wait for room there.
 
     Several jobs may go on at a time, from any thread or running loop. What is done to `frame` afterwards doesn't reach
     them.

@@ -116,10 +116,14 @@ def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
     if metrics.store_trouble is not None:
         text = f"answers were kept in this process only: {metrics.store_trouble}"
         warnings.warn_explicit(text, LlmframeWarning, filename, line)
+    stopped = run.stop is not None and not run.interrupted and run.stop.kind != "cancelled"
+    if not metrics.failed and stopped:
+        text = f"no row was asked about to the end; sending stopped after: {run.stop}"
+        warnings.warn_explicit(text, LlmframeWarning, filename, line)
     if not metrics.failed:
         return
     text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked)
-    if run.stop is not None and not run.interrupted and run.stop.kind != "cancelled":
+    if stopped:
         text += f"; sending stopped after: {run.stop}"
     # Without a registry it's shown every time: a run's failures are news, whatever the last one's were.
     warnings.warn_explicit(text, LlmframeWarning, filename, line)

@@ -9,9 +9,13 @@ from typing import Any, Final, NoReturn, TypeVar
 from llmframe.api.batch_access import Access, attend
 from llmframe.batch import by_id
 from llmframe.batch.desk import Desk
+from llmframe.clients.endpoints import price_name
+from llmframe.core.outcome import Usage
+from llmframe.core.prices import Price
 from llmframe.engine.progress import Progress
 from llmframe.errors import UsageError
-from llmframe.report.wording import html_table, text_table
+from llmframe.options import resolve_options
+from llmframe.report.wording import dollars, html_table, text_table, tokens_text
 from llmframe.stores.base import Store
 from llmframe.stores.jobs import OPEN, JobRecord, Ledger, Shard
 
@@ -77,8 +81,12 @@ class StoredJob:
             cached=0,
             failed=lost + sum(shard.failed or 0 for shard in waiting),
             in_flight=sum(shard.lines - (shard.done or 0) - (shard.failed or 0) for shard in running),
-            usd=None,
+            usd=self._usd(self.usage()),
         )
+
+    def usage(self) -> Usage:
+        """The tokens of all that was collected, as the provider counted them."""
+        return self._ledger.usage(self.id)
 
     def refresh(self) -> list[Shard]:
         """Ask the provider where its batches stand; returns them.
@@ -181,8 +189,22 @@ class StoredJob:
         self.record = found
         return found
 
+    def _usd(self, usage: Usage) -> float | None:
+        """Dollars at the batch's price; `None` when it isn't known."""
+        record = self.record
+        provider = "anthropic" if record.provider == "anthropic" else price_name(record.identity)
+        return Price(provider, record.model, resolve_options({}).prices).usd(usage, batch=True)
+
     def _ask(self, ask: Callable[[Desk], Awaitable[R]]) -> R:
-        return attend(self.id, ask, ledger=self._ledger, batches=self._access.batches(self._now()))
+        try:
+            return attend(self.id, ask, ledger=self._ledger, batches=self._access.batches(self._now()))
+        except KeyboardInterrupt as interrupt:
+            told = (
+                f"the batches of {self.id} go on at the provider: `llmframe.job({self.id!r})` comes back to them, its "
+                "`cancel()` stops them"
+            )
+            interrupt.args = interrupt.args or (told,)
+            raise
 
     def _told(self) -> tuple[str, list[tuple[str, str]]]:
         progress, shards = self.progress(), self.shards()
@@ -190,6 +212,11 @@ class StoredJob:
         lines = [("requests", f"{progress.done:,} of {progress.rows:,} done")]
         if progress.failed:
             lines.append(("failed", f"{progress.failed:,}"))
+        usage = self.usage()
+        if usage.input_tokens or usage.output_tokens:
+            lines.append(("tokens", tokens_text(usage)))
+        if progress.usd:
+            lines.append(("cost", dollars(progress.usd)))
         lines.append(("began", began))
         lines += [
             ("batch", f"{shard.batch_id or shard.execution} {shard.status or ''} ({shard.lines:,} requests)")

@@ -100,7 +100,7 @@ class Filling:
         """
         self._folder = Path(await within_thread(lambda: tempfile.mkdtemp(prefix="llmframe-")))
         beating = asyncio.create_task(every(BEAT_SECONDS, self._beat))
-        self._run.waiting = self._ways.text
+        self._run.waiting = self._text
         finished = False
         try:
             await self._adopt()
@@ -124,6 +124,11 @@ class Filling:
                 await self._desk.batches.close()
             await within_thread(lambda: self._end(finished=finished))
             self._run.batches_at_provider.set()
+
+    def _text(self) -> str:
+        """Where the job stands, in a line."""
+        text = self._ways.text()
+        return f"{self._job_id}, {text}" if self._job is not None and text else text
 
     async def _adopt(self) -> None:
         """Go on with an unfinished job of the same question; one that was cancelled is only brought to its end."""

@@ -22,6 +22,7 @@ from llmframe.cli.cache_command import store_path
 from llmframe.cli.help_pages import HelpfulCommand, HelpfulGroup
 from llmframe.cli.values import read_age
 from llmframe.errors import UsageError, did_you_mean
+from llmframe.report.wording import dollars, tokens_text
 from llmframe.stores.ledger import ledger_of
 from llmframe.stores.sqlite import SqliteStore
 
@@ -147,7 +148,7 @@ def answers(
 
 def told(job: StoredJob) -> dict[str, Any]:
     """What is known of a job, in plain values."""
-    progress, record = job.progress(), job.record
+    progress, record, usage = job.progress(), job.record, job.usage()
     return {
         "id": job.id,
         "status": job.status,
@@ -159,6 +160,8 @@ def told(job: StoredJob) -> dict[str, Any]:
         "requests": progress.rows,
         "done": progress.done,
         "failed": progress.failed,
+        "tokens": {"input": usage.input_tokens, "output": usage.output_tokens, "cached": usage.cached_tokens},
+        "usd": progress.usd,
     }
 
 
@@ -192,6 +195,11 @@ def _tell(job: StoredJob, *, as_json: bool) -> None:
         f"began     {values['began']}",
         f"requests  {_counts(values)}",
     ]
+    usage = job.usage()
+    if usage.input_tokens or usage.output_tokens:
+        lines.append(f"tokens    {tokens_text(usage)}")
+    if values["usd"]:
+        lines.append(f"cost      {dollars(values['usd'])}")
     typer.echo("\n".join(lines))
     if batches:
         Console(highlight=False).print("", _batches_table(batches))

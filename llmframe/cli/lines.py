@@ -33,6 +33,7 @@ class ProgressLines:
         self._write, self._clock = write, clock
         self._at = clock()
         self._done = 0
+        self._waiting = ""
 
     def __call__(self, progress: Progress) -> None:
         """Write a line where it's time."""
@@ -40,11 +41,11 @@ class ProgressLines:
         if not self._is_time(progress, passed):
             return
         self._at += passed
-        self._done = progress.done
+        self._done, self._waiting = progress.done, progress.waiting
         self._write(progress_line(progress))
 
     def _is_time(self, progress: Progress, passed: float) -> bool:
-        if passed >= STEP_SECONDS:
+        if passed >= STEP_SECONDS or (progress.waiting and not self._waiting):  # how to come back is told at once
             return True
         more = progress.done - self._done
         return passed >= LEAST_SECONDS and bool(progress.rows) and more >= STEP_SHARE * (progress.rows or 0)
@@ -55,6 +56,7 @@ def progress_line(progress: Progress) -> str:
     rows = f"{progress.done:,} rows" if progress.rows is None else f"{progress.done:,} of {progress.rows:,} rows"
     told = [
         rows,
+        progress.waiting,
         f"{progress.cached:,} cached" if progress.cached else "",
         f"{progress.failed:,} failed" if progress.failed else "",
         dollars(progress.usd) if progress.usd else "",

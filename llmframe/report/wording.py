@@ -7,9 +7,15 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from llmframe.budget import money
+from llmframe.core.outcome import Usage
 
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
+
+
+def tokens_text(usage: Usage) -> str:
+    """`"1,200 in, 340 out"`."""
+    return f"{usage.input_tokens or 0:,} in, {usage.output_tokens or 0:,} out"
 
 
 def dollars(usd: float | None) -> str:

@@ -274,6 +274,10 @@ class Ledger(Protocol):
         """Requests of a job by what became of their latest line."""
         ...
 
+    def usage(self, job: str) -> Usage:
+        """The tokens that a job's settled lines took, as far as they are known."""
+        ...
+
     def forget(self, job_id: str) -> None:
         """Remove a finished job with its shards and lines; answers stay.
 

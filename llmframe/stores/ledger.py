@@ -8,6 +8,7 @@ import weakref
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, TypeVar
 
+from llmframe.core.outcome import Usage
 from llmframe.errors import StoreError, UsageError
 from llmframe.stores.base import MemoryStore, Store, Stored
 from llmframe.stores.books import BesideStore, Books, MemoryBooks
@@ -23,6 +24,7 @@ from llmframe.stores.ledger_lines import (
     read_outcomes,
     settle_lines,
     settle_span,
+    sum_usage,
 )
 from llmframe.stores.ledger_tables import (
     JOB_COLUMNS,
@@ -298,6 +300,10 @@ class SqlLedger:
     def counts(self, job: str) -> dict[LineState, int]:
         """Requests of a job by what became of their latest line; states that none is in are left out."""
         return self._books.read(lambda connection: count_lines(connection, job), nothing={})
+
+    def usage(self, job: str) -> Usage:
+        """The tokens that a job's settled lines took, as far as they are known."""
+        return self._books.read(lambda connection: sum_usage(connection, job), nothing=Usage(0, 0, 0))
 
     def forget(self, job_id: str) -> None:
         """Remove a finished job with its shards and lines; answers stay.

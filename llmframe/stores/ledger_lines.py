@@ -127,6 +127,15 @@ def count_lines(connection: Connection, job: str) -> dict[LineState, int]:
     return totals
 
 
+def sum_usage(connection: Connection, job: str) -> Usage:
+    """The tokens that a job's settled lines took."""
+    total = Usage(0, 0, 0)
+    for (shard,) in connection.execute("SELECT id FROM shards WHERE job = ?", (job,)).fetchall():
+        select = "SELECT sum(input), sum(output), sum(cached) FROM lines WHERE id BETWEEN ? AND ?"
+        total += Usage(*connection.execute(select, _span(shard)).fetchone())
+    return total
+
+
 def delete_lines(connection: Connection, shard: int) -> None:
     """Remove the lines of a shard."""
     connection.execute("DELETE FROM lines WHERE id BETWEEN ? AND ?", _span(shard))
