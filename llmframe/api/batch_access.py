@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import os
 from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from llmframe.batch.desk import Desk
+from llmframe.batch.desk import Desk, within_thread
+from llmframe.batch.filling import BEAT_SECONDS
 from llmframe.clients import open_client
 from llmframe.clients.base import Client, RequestError
 from llmframe.clients.batch import Batches
@@ -16,7 +19,8 @@ from llmframe.clients.endpoints import ENDPOINTS, identity_of, is_loopback
 from llmframe.clients.opening_batch import open_batches
 from llmframe.core.schema import schema_of
 from llmframe.engine.background import finish_on_loop
-from llmframe.errors import LlmframeError, UsageError
+from llmframe.engine.patience import every
+from llmframe.errors import LlmframeError, StoreError, UsageError
 from llmframe.options import resolve_options
 from llmframe.stores.jobs import JobRecord, Ledger
 
@@ -90,11 +94,17 @@ def attend(job_id: str, ask: Callable[[Desk], Awaitable[R]], *, ledger: Ledger, 
         If the provider refuses, or can't be reached.
     """
 
+    async def beat() -> None:
+        with contextlib.suppress(StoreError):  # the next one may do
+            await within_thread(ledger.beat)
+
     async def asked() -> R:
-        await batches.start()
+        beating = asyncio.create_task(every(BEAT_SECONDS, beat))
         try:
+            await batches.start()
             return await ask(Desk(ledger=ledger, batches=batches))
         finally:
+            beating.cancel()
             await batches.close()
 
     try:

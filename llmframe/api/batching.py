@@ -54,13 +54,14 @@ class Batching:
         lines = self.asking.lines(batches, clock=self.desk.clock)
         account = Account(run, self.desk.ledger, lines, live=said.fallback == "live", parts=parts)
         text = None if callable(said.prompt_template) else [said.prompt_template, said.system]
-        question = canonical_json([lines.kind, str(self.asking.question(batches).components()), text])
+        fresh = isinstance(self.store, Renewed)
+        question = canonical_json([lines.kind, str(self.asking.question(batches).components()), text, fresh])
         order = Order(
             question=hashlib.sha256(question.encode()).hexdigest()[:32],
             rows=rows,
             requests=requests,
             unanswered=self._unanswered,
-            fresh=isinstance(self.store, Renewed),
+            fresh=fresh,
             again=AGAIN if said.fallback == "batch" else 0,
         )
         filling = Filling(run, self.desk, order, lines=lines, account=account)
@@ -87,9 +88,11 @@ class Stage:
 
     async def run(self) -> None:
         """Fill the store."""
-        await self.filling.run()
-        if isinstance(self.store, Renewed):
-            self.store.since = self.filling.since
+        try:
+            await self.filling.run()
+        finally:
+            if isinstance(self.store, Renewed):
+                self.store.since = self.filling.since
 
 
 def batching(asking: Asking, client: Client) -> Batching | None:

@@ -24,6 +24,9 @@ from llmframe.stores.jobs import Ledger, LineOutcome, LineRecord, Shard
 PASSING: Final = frozenset({"timeout", "connection", "rate_limit", "server"})
 """Kinds of failed lines that another batch may answer."""
 
+PAID: Final = ("creating", "running", "ended")
+"""Where a shard stands whose batch may have been made."""
+
 LEFT: Final = Failure("batch_missing", "no batch of this call has answered it; the same call asks for it again")
 UNSENT: Final = Failure("cancelled", "the job was cancelled before this request was sent")
 
@@ -119,10 +122,15 @@ class Account:
 
     def close(self) -> None:
         """What is set aside for batches that go on without this call counts as spent: nobody tells it any more."""
-        if self._run.budget is not None:
-            for reserved in self._reserved.values():
-                self._run.budget.settle(reserved.hold)
-        self._reserved.clear()
+        if self._run.budget is None or not self._reserved:
+            return
+        for shard in self._ledger.shards(job=self._own) if self._own else ():
+            if shard.execution in PAID and shard.collection not in ("done", "gone"):
+                for record in self._ledger.lines(shard.intent):
+                    reserved = self._reserved.pop(record.key, None)
+                    if reserved is not None:
+                        self._run.budget.settle(reserved.hold)
+        self.released(list(self._reserved))
 
     def reader(self, shard: Shard, read: Read) -> Reader:
         """How the results of a shard are read and told here."""
@@ -211,7 +219,7 @@ class Account:
         if self._told is not None and key[:8] in self._told:
             usage, usd, attempts = Usage(0, 0, 0), 0.0, 0
         failure = None
-        if told.state != "kept" and not (self._live and self._again(key, told)):
+        if told.state != "kept" and (self.cancelled or not (self._live and self._again(key, told))):
             failure = self._failures.get(key) or Failure(told.kind or "batch_missing", told.detail or told.state)
         return Settlement(usage=usage, usd=usd, attempts=attempts, failure=failure, invalid=self.invalid.get(key))
 

@@ -26,7 +26,7 @@ class ChatDrafts:
     max_tokens
         Most tokens of an answer; `None` where nothing limits them.
     invalid
-        Replies to show; a request that shows one takes it out.
+        Replies to show.
     """
 
     def __init__(self, batches: Batches, schema: Schema, *, max_tokens: int | None, invalid: Invalid) -> None:
@@ -45,7 +45,7 @@ class ChatDrafts:
         for planned in requests:
             dialect, messages = self.dialect, planned.messages
             digest = text_digest(messages)
-            shown = self._invalid.pop(planned.key, None)
+            shown = self._invalid.get(planned.key)
             if shown is not None:
                 messages = self._batches.reask(messages, *shown, dialect)
             tokens = self._estimate.input(characters(messages) + self._shape)
@@ -107,6 +107,7 @@ class ChatReading:
                 components=self._components,
                 prompt_digest=record.digest,
             )
+            self._invalid.pop(record.key, None)
             return [(LineOutcome(state="kept", usage=answer.usage), entry)]
         if reading.reask:
             self._invalid[record.key] = (answer, reading.result.detail)

@@ -28,7 +28,13 @@ SHORT_TRIES: Final = 4
 """Downloads that hold fewer lines than the provider has counted, until these lines are believed to be missing."""
 
 GONE_AFTER: Final = 3
-"""Times that the provider says not to have the results, one after the other, until it's believed."""
+"""Times that the provider says not to have the results, one after the other, until it may be believed,"""
+
+GONE_SECONDS: Final = 120.0
+"""and for how long, unless the batch is as old as results may be."""
+
+KEPT_SECONDS: Final = 29 * 86_400.0
+"""How long results are kept at least, from when the batch was made."""
 
 NOTHING: Final = Usage(0, 0, 0)
 """What a line takes that wasn't answered: providers charge for answers."""
@@ -120,9 +126,10 @@ async def collect(desk: Desk, shard: Shard, state: BatchState, reader: Reader) -
     waits = pauses()
     left = _left(state)
     collection: Collection = "done"
-    gone = short = 0
+    tried = gone = short = 0
+    since = 0.0
     try:
-        for tried in range(1, TRIES + 1):
+        while True:
             sorter.begin()
             try:
                 async for results in desk.batches.results(state, folder):
@@ -130,8 +137,12 @@ async def collect(desk: Desk, shard: Shard, state: BatchState, reader: Reader) -
                     reader.settled(outcomes)
                     await within_thread(lambda o=outcomes, e=entries: desk.ledger.settle(shard.intent, o, e))
             except RequestError as error:
-                gone = gone + 1 if error.kind == "not_found" else 0
-                if gone == GONE_AFTER:
+                if error.kind == "not_found":
+                    since = since if gone else desk.clock()
+                    gone += 1
+                else:
+                    gone, tried = 0, tried + 1
+                if gone >= GONE_AFTER and desk.clock() >= min(since + GONE_SECONDS, _kept_until(state)):
                     left, collection = GONE, "gone"
                     break
                 if tried == TRIES:
@@ -239,6 +250,10 @@ async def _settle_rest(desk: Desk, sorter: _Sorter, outcome: LineOutcome) -> Non
     if left:
         sorter.reader.settled(left)
         await within_thread(lambda: desk.ledger.settle_rest(sorter.shard.intent, outcome))
+
+
+def _kept_until(state: BatchState) -> float:
+    return float("inf") if state.created is None else state.created + KEPT_SECONDS
 
 
 def _left(state: BatchState) -> LineOutcome:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from llmframe.clients.batch import Batches
+from llmframe.errors import StoreError
 from llmframe.stores.jobs import Execution, Ledger, Shard
 
 T = TypeVar("T")
@@ -55,8 +56,13 @@ class Desk:
 
     async def again(self, shard: Shard) -> Shard:
         """The shard as the ledger has it now."""
-        (found,) = await within_thread(lambda: self.ledger.shards(intents=[shard.intent]))
-        return found
+        found = await within_thread(lambda: self.ledger.shards(intents=[shard.intent]))
+        if not found:
+            raise StoreError(
+                f"the ledger doesn't know the batch {shard.intent!r} any more: the store was replaced or cleared",
+                reason="io",
+            )
+        return found[0]
 
 
 async def within_thread(call: Callable[[], T]) -> T:

@@ -16,7 +16,7 @@ from llmframe.batch.account import Account
 from llmframe.batch.desk import Desk, NotOursError, within_thread
 from llmframe.batch.drafts import Draft, Lines
 from llmframe.batch.packing import Pack, begin_pack, custom_id
-from llmframe.batch.submitting import adopt
+from llmframe.batch.submitting import adopt, is_cancelled
 from llmframe.batch.ways import Ways, is_open
 from llmframe.core.outcome import Failure
 from llmframe.core.plan import CHUNK_ROWS, Planned
@@ -185,7 +185,7 @@ class Filling:
                 await self._add(draft, tasks)
             await self._close_pack(tasks)
             self._ways.drawing(now=False)
-        if self._job is not None and await within_thread(lambda: self._is_cancelled(self._job_id)):
+        if self._job is not None and await within_thread(lambda: is_cancelled(self._desk, self._job_id)):
             self._account.cancelled = True
         return self._count > before
 
@@ -272,6 +272,8 @@ class Filling:
         if pack is None:
             return
         pack.close()
+        if self._job is not None and await within_thread(lambda: is_cancelled(self._desk, self._job_id)):
+            self._account.cancelled = True
         if not self._goes_on:
             self._leave_out(pack)
             return
@@ -289,6 +291,7 @@ class Filling:
                 self._leave_out(pack)
                 return
             shard = self._planned(pack)
+        pack.records = []  # the ledger has them, and the shard may be on its way for a day
         self._count += 1
         self._ways.begin(tasks, shard, self._ways.set_out(shard, pack))
 
@@ -338,10 +341,6 @@ class Filling:
     async def _beat(self) -> None:
         with contextlib.suppress(StoreError):  # the next one may do
             await within_thread(self._desk.ledger.beat)
-
-    def _is_cancelled(self, job_id: str) -> bool:
-        job = self._desk.ledger.job(job_id)
-        return job is not None and job.cancelled
 
     def _end(self, *, finished: bool) -> None:
         if self._pack is not None:

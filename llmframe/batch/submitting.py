@@ -14,7 +14,10 @@ from llmframe.engine.patience import patiently, pauses, rest, unbroken
 from llmframe.stores.jobs import Shard
 
 SETTLE_SECONDS: Final = 30.0
-"""How long after it a call may still come to a batch whose answer was lost; before that, none is none yet."""
+"""How long after its end a call may still come to a batch whose answer was lost; before that, none is none yet."""
+
+LATE_SECONDS: Final = 900.0
+"""How long a call may be on its way; one that was made earlier has come to all that it ever will."""
 
 UNSEEN_TRIES: Final = 8
 """Tries of a batch whose file the provider says not to know: for a while after its upload that means nothing."""
@@ -100,9 +103,13 @@ async def adopt(desk: Desk, shard: Shard, *, wanted: Callable[[Shard], bool] | N
     if shard.execution == "planned":
         return await desk.move(shard, "abandoned")
     if shard.execution == "creating":
+        shard = await desk.move(shard, "creating")  # it's this one's from here on
         state = await find(desk, shard)
         if state is not None:
-            return await made(desk, shard, state)
+            shard = await made(desk, shard, state)
+            if await within_thread(lambda: is_cancelled(desk, shard.job)):
+                await patiently(lambda: desk.batches.cancel(state.id))
+            return shard
         shard = await desk.move(shard, "abandoned" if shard.file_id is None else "uploaded")
     if shard.execution == "uploaded" and shard.file_id is not None:
         if wanted is not None and not await within_thread(lambda: wanted(shard)):
@@ -134,7 +141,8 @@ async def find(desk: Desk, shard: Shard) -> BatchState | None:
 
     While the provider can't be reached or can't tell, this waits.
     """
-    called = shard.created or shard.planned
+    called, begun = shard.created or shard.planned, desk.clock()
+    settled = begun if begun - called > LATE_SECONDS else begun + SETTLE_SECONDS
     waits = pauses(longest=60.0)
     while True:
         known = await within_thread(lambda: desk.ledger.batch_ids(since=0.0))
@@ -146,9 +154,15 @@ async def find(desk: Desk, shard: Shard) -> BatchState | None:
             if not transient(error):
                 raise
         else:
-            if state is not None or desk.clock() >= called + SETTLE_SECONDS:
+            if state is not None or desk.clock() >= settled:
                 return state
         await rest(next(waits))
+
+
+def is_cancelled(desk: Desk, job_id: str) -> bool:
+    """Whether somebody has asked for a job's end."""
+    job = desk.ledger.job(job_id)
+    return job is not None and job.cancelled
 
 
 def _is_unknown(error: RequestError) -> bool:

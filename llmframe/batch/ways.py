@@ -13,7 +13,7 @@ from llmframe.batch.collecting import NOTHING, Read, collect, give_up
 from llmframe.batch.desk import Desk, NotOursError, within_thread
 from llmframe.batch.enqueued import Queue, is_token_limit
 from llmframe.batch.packing import Pack
-from llmframe.batch.submitting import adopt, create, upload
+from llmframe.batch.submitting import adopt, create, is_cancelled, upload
 from llmframe.batch.waiting import KNOWN_STATUS, wait
 from llmframe.clients.base import RequestError
 from llmframe.clients.batch import BatchState
@@ -35,11 +35,16 @@ QUEUE_ATTEMPTS: Final = 100
 QUEUE_FIRST_SECONDS: Final = 5.0
 QUEUE_LONGEST_SECONDS: Final = 900.0
 
-ALONE_TRIES: Final = 2
-"""Times that a batch is made again which found the queue full with none of ours in it, before it's made smaller."""
+ALONE_TRIES: Final = 8
+"""Times that a batch is made again which found the queue full with none of ours in it, before it's made smaller: some
+minutes, in which others may leave it."""
 
 WATCH_SECONDS: Final = 5.0
 """Seconds between two looks at a batch that another process works on, at most."""
+
+CANCELLED: Final = LineOutcome(
+    state="cancelled", kind="cancelled", detail="the job was cancelled before this request was sent", usage=NOTHING
+)
 
 NOTHING_TO_COME: Final = ("failed", "lost", "abandoned")
 
@@ -71,7 +76,7 @@ class Ways:
         """Start a shard's way."""
         self.shards[shard.intent] = shard
         self._unsent.add(shard.intent)
-        tasks.create_task(self._guarded(way))
+        tasks.create_task(self._guarded(shard, way))
 
     def drawing(self, *, now: bool) -> None:
         """Whether more shards may come."""
@@ -195,7 +200,6 @@ class Ways:
         else:
             await rest(seconds)
         await self.queue.enter(shard.intent, shard.tokens)
-        shard = await self._desk.move(shard, "uploaded", of=["failed"])
         return await create(self._desk, shard, shard.file_id or "")
 
     def _is_too_large(self, shard: Shard) -> bool:
@@ -251,12 +255,22 @@ class Ways:
         if not self._drawing and not self._unsent:
             self._run.batches_at_provider.set()
 
-    async def _guarded(self, way: Awaitable[None]) -> None:
-        """A shard's way; another process that has taken it over goes on with it."""
+    async def _guarded(self, shard: Shard, way: Awaitable[None]) -> None:
+        """A shard's way; one whose job was cancelled ends, one that another process has taken over goes on there."""
         try:
             await way
-        except NotOursError as error:
-            self._run.metrics.notes.append(f"another process goes on with the batch {error}")
+        except NotOursError:
+            self.queue.leave(shard.intent)
+            now = await self._desk.again(shard)
+            if await within_thread(lambda: is_cancelled(self._desk, shard.job)):
+                if now.execution in ("planned", "uploaded"):
+                    now = await self._desk.move(now, "abandoned")
+                if now.execution == "abandoned" and now.collection == "none":
+                    await give_up(self._desk, now, CANCELLED, self._account.reader(now, self._read))
+                self._account.cancelled |= shard.job == self._run.job_id
+                self.shards[shard.intent] = await self._desk.again(now)
+            else:
+                self._run.metrics.notes.append(f"another process goes on with the batch {shard.intent}")
 
 
 def is_open(shard: Shard) -> bool:

@@ -177,7 +177,7 @@ class OpenAIBatches:
     async def results(self, state: BatchState, folder: Path) -> AsyncIterator[list[LineResult]]:
         """The lines of the output file, then those of the error file; either may be absent.
 
-        Both are in `folder` before the first line is read.
+        A file is in `folder` before its first line is read. One that is gone keeps nobody from reading the other.
 
         Raises
         ------
@@ -187,11 +187,19 @@ class OpenAIBatches:
             If a file can't be written.
         """
         files = [(file_id, folder / name) for file_id, name in _files(state)]
+        gone: RequestError | None = None
         for file_id, path in files:
-            await self._calls.download(f"/files/{_quoted(file_id)}/content", path)
-        for _, path in files:
+            try:
+                await self._calls.download(f"/files/{_quoted(file_id)}/content", path)
+            except RequestError as error:
+                if error.kind != "not_found":
+                    raise
+                gone = error
+                continue
             async for results in read_results(path, kind=self.kind, secrets=self._calls.secrets):
                 yield results
+        if gone is not None:
+            raise gone
 
     async def cancel(self, batch_id: str) -> BatchState:
         """Ask the provider to stop a batch; one that has ended already is told as it stands."""
@@ -225,8 +233,10 @@ class OpenAIBatches:
         )
 
     async def _is_of(self, batch: dict[str, Any], intent: str, *, since: float, others: frozenset[str]) -> bool:
+        if batch.get("id") in others:
+            return False
         metadata = _dict(batch.get("metadata"))
-        if metadata or batch.get("id") in others or (_number(batch.get("created_at")) or since) < since:
+        if metadata or (_number(batch.get("created_at")) or since) < since:
             return metadata.get(INTENT) == intent
         source = batch.get("input_file_id")
         if not isinstance(source, str) or not source:

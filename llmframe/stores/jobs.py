@@ -228,7 +228,8 @@ class Ledger(Protocol):
     def move_shard(self, intent: str, *, of: Iterable[Execution], to: Execution, **changes: object) -> bool:
         """Change a shard's execution if it is one `of` these and no other living one works on it.
 
-        It is this one's then. Of several that try only one gets True.
+        It is this one's then. Of several that try only one gets True. No shard of a
+        cancelled job becomes `creating`.
         """
         ...
 

@@ -208,14 +208,16 @@ class SqlLedger:
     def move_shard(self, intent: str, *, of: Iterable[Execution], to: Execution, **changes: object) -> bool:
         """Change a shard's execution if it is one `of` these and no other living one works on it.
 
-        It is this one's then. Of several that try only one gets True.
+        It is this one's then. Of several that try only one gets True. No batch of a cancelled job is made any more.
         """
         allowed = set(of)
         check_changes(changes)
 
         def move(connection: Connection) -> bool:
-            row = connection.execute("SELECT execution, worker FROM shards WHERE intent = ?", (intent,)).fetchone()
+            row = connection.execute(_STANDING, (intent,)).fetchone()
             if row is None or row[0].decode() not in allowed or not self._worker.may_take(connection, row[1]):
+                return False
+            if to == "creating" and row[0] != b"creating" and row[2]:
                 return False
             mine = self._worker.enter(connection)
             return change_shard(connection, intent, {**changes, "execution": to, "worker": mine})
@@ -353,5 +355,9 @@ def _leave(books: Books, worker: Worker) -> None:
         with contextlib.suppress(StoreError):
             books.tend(worker.leave, patient=False)
 
+
+_STANDING: Final = (
+    "SELECT s.execution, s.worker, j.cancelled FROM shards AS s LEFT JOIN jobs AS j ON j.id = s.job WHERE s.intent = ?"
+)
 
 _in_memory: Final[weakref.WeakKeyDictionary[Store, MemoryBooks]] = weakref.WeakKeyDictionary()

@@ -18,6 +18,10 @@ STATES: Final[tuple[LineState, ...]] = ("open", "kept", "failed", "expired", "ca
 QUOTING: Final[frozenset[ErrorKind | None]] = frozenset({"refusal", "invalid", "tool_call", "truncated"})
 """Errors whose words may quote what a cell or the model said: of them the kind alone is kept."""
 
+OURS: Final[frozenset[ErrorKind | None]] = frozenset({"batch_expired", "batch_missing", "cancelled"})
+"""Errors in words of our own. Of the others what stands before the colon is kept, the status and the code: providers
+quote what they refuse."""
+
 _KEY_BYTES: Final = 32
 _HEAD_BYTES: Final = 8
 _MOST: Final = 1 << SHARD_BITS
@@ -158,7 +162,9 @@ def _join(head: int, rest: bytes) -> bytes:
 
 def _values(outcome: LineOutcome) -> tuple[Any, ...]:
     usage = outcome.usage
-    detail = None if outcome.kind in QUOTING else well_formed(outcome.detail)
+    detail = None if outcome.kind in QUOTING or outcome.detail is None else well_formed(outcome.detail)
+    if detail is not None and outcome.kind not in OURS:
+        detail = detail.partition(": ")[0]
     state = STATES.index(outcome.state)
     return state, outcome.kind, detail, usage.input_tokens, usage.output_tokens, usage.cached_tokens
 
