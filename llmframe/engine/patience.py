@@ -25,13 +25,13 @@ GROWTH: Final = 1.5
 _CHANCE: Final = random.Random()  # noqa: S311 - spreads calls, protects nothing
 
 
-async def patiently(call: Callable[[], Awaitable[T]], *, attempts: int = ATTEMPTS) -> T:
+async def patiently(call: Callable[[], Awaitable[T]]) -> T:
     """What `call` returns, which is called again after faults that pass, as a row's request is.
 
     Raises
     ------
     RequestError
-        The last one, when it won't pass or has come `attempts` times.
+        The last one, when it won't pass or has come `ATTEMPTS` times.
     """
     loop = asyncio.get_running_loop()
     tried, waited = 0, 0.0
@@ -44,7 +44,7 @@ async def patiently(call: Callable[[], Awaitable[T]], *, attempts: int = ATTEMPT
             step = decide(
                 error,
                 attempts=tried,
-                max_attempts=attempts,
+                max_attempts=ATTEMPTS,
                 waited=waited,
                 chance=_CHANCE.random(),
                 doomed=False,
