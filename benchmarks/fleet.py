@@ -66,10 +66,9 @@ class Fleet:
     def __init__(self, *, peers_python: Path | None = None) -> None:
         self.peers_python = peers_python
         self._stack = ExitStack()
-        self._practice: Server | None = None
+        self._practice: dict[str, Server] = {}
 
     def __enter__(self) -> Self:
-        self._practice = self._stack.enter_context(serving("server"))
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -96,9 +95,15 @@ class Fleet:
                 client.stdin.flush()
         return [_ending(client, run.server) for client, run in zip(clients, runs, strict=True)]
 
+    def _practice_for(self, job: Job) -> Server:
+        script = "embedder" if job.side.startswith("embed") else "server"
+        if script not in self._practice:
+            self._practice[script] = self._stack.enter_context(serving(script))
+        return self._practice[script]
+
     def _client(self, run: Run) -> subprocess.Popen[str]:
         python = str(self.peers_python) if run.job.side in PEERS else sys.executable
-        job = replace(run.job, url=run.server.url, warm_url=self._practice.url if self._practice else "")
+        job = replace(run.job, url=run.server.url, warm_url=self._practice_for(run.job).url)
         command = [python, str(HERE / "client.py"), job.line()]
         return subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True

@@ -8,7 +8,7 @@ from effort import Effort
 from figures import Finding
 from fleet import Fleet
 
-from scenarios import duplicates, faults, latency, limits, memory, outage, overhead, slowing
+from scenarios import duplicates, embeddings, faults, latency, limits, memory, outage, overhead, slowing
 
 Scenario = Callable[[Fleet, Effort], Finding]
 
@@ -17,6 +17,7 @@ SCENARIOS: dict[str, Scenario] = {
     "latency": latency.measure,
     "duplicates": duplicates.measure,
     "memory": memory.measure,
+    "embeddings": embeddings.measure,
     "limits": limits.measure,
     "faults": faults.measure,
     "slowing": slowing.measure,
