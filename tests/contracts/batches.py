@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import ssl
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -73,8 +75,12 @@ def often(provider: Provider) -> Counter[int]:
     return Counter(provider.batches.paid_prompts.values())
 
 
+_context = functools.cache(ssl.create_default_context)
+
+
 def hurry(patch: pytest.MonkeyPatch) -> None:
     """What takes seconds for a provider's sake takes moments."""
+    patch.setattr(ssl, "create_default_context", _context)  # each takes longer than a batch here, and none is used
     patch.setattr(submitting, "SETTLE_SECONDS", 0.1)
     patch.setattr(ways, "QUEUE_FIRST_SECONDS", 0.02)
     patch.setattr(patience, "FIRST_SECONDS", 0.02)

@@ -180,13 +180,14 @@ def test_a_queue_that_stays_full_has_its_own_budget_of_attempts(
 
 
 def test_several_batches_keep_to_the_queue_after_its_first_refusal(provider: Provider, monkeypatch: pytest.MonkeyPatch):
-    provider.batches.polls = 2
+    provider.batches.polls = 4
     provider.batches.enqueued_tokens = 60  # of four batches of 25 or 30 two find room
     with limits(monkeypatch, lines=5):
         assert checked(provider, mapped(provider)) == [None] * 30
     refused = list(provider.batches.statuses.values()).count("failed")
-    # each is made again of its own file, when another one has ended
-    assert (refused, provider.batches.created, provider.batches.uploads) == (2, 6, 4)
+    # those that were on their way at the first refusal are made again of their own file, when another one has ended
+    assert refused <= 2
+    assert (provider.batches.created, provider.batches.uploads) == (4 + refused, 4)
     assert (provider.requests, often(provider)) == (0, {1: N})
 
 
