@@ -102,6 +102,9 @@ def test_without_indices_the_order_tells_if_there_are_as_many_as_texts():
     fewer = read_vectors({"data": bare}, inputs=3)
     assert fewer is not None
     assert fewer.values == (NO_VECTOR,) * 3
+    placed = read_vectors({"data": [{"index": 0, "embedding": [1]}]}, inputs=1)
+    assert placed is not None
+    assert (read.in_order, fewer.in_order, placed.in_order) == (True, True, False)
     assert read_vectors({"data": None}, inputs=1) is None
 
 

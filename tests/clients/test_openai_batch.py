@@ -22,7 +22,7 @@ from pydantic import BaseModel
 from llmframe.clients import open_client
 from llmframe.clients.base import Client, RequestError
 from llmframe.clients.batch import BatchState, LineResult
-from llmframe.clients.embeddings import open_embeddings
+from llmframe.clients.embeddings import FLOATS, open_embeddings
 from llmframe.clients.openai_batch import CLOCK_SKEW_S, INTENT, NO_BATCH_API, OpenAIBatches
 from llmframe.clients.opening_batch import open_batches
 from llmframe.core.reply import Reply
@@ -156,6 +156,7 @@ def test_a_line_of_texts_asks_for_vectors_in_base64():
         "input": ["one", "zwei ü"],
     }
     assert batches.limits.inputs == 50_000
+    assert json.loads(batches.embedding_line("a", ["one"], FLOATS))["body"]["encoding_format"] == "float"
     with pytest.raises(UsageError, match="chats"):
         open_batches(chat_client("http://127.0.0.1:9/v1")).embedding_line("a", ["one"])
 

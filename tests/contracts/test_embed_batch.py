@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from typing import Any
 
@@ -204,3 +205,20 @@ def test_a_refused_batch_is_told_before_it_begins(provider: Provider):
         pl.DataFrame({"text": ["a"]}).llm.embed("text", client=provider, mode="batch", cache=False)
     with pytest.raises(llmframe.UsageError, match="`mode` must be one of 'live', 'batch'"):
         pl.DataFrame({"text": ["a"]}).llm.embed("text", client=provider, mode="bath")
+
+
+def test_a_call_that_was_left_is_found_again_and_new_texts_go_in_a_batch_of_their_own(provider: Provider):
+    texts = [f"text {number}" for number in range(10)]
+    options: dict[str, Any] = {**FOUR, "client": provider, "mode": "batch", "batch_size": 4}
+    provider.batches.hold()
+    with ThreadPoolExecutor() as pool:
+        left = pool.submit(lambda: pl.DataFrame({"text": texts}).llm.embed("text", **options))
+        provider.batches.wait_calls("state")
+        llmframe.cancel()
+        assert {error.split(":")[0] for error in left.result()["error"]} == {"cancelled"}
+    provider.batches.finish()
+    out = pl.DataFrame({"text": [*texts, "new", "text 3"]}).llm.embed("text", **options)
+    assert out["error"].null_count() == 12
+    assert provider.batches.created == 2
+    assert set(provider.batches.paid_prompts.values()) == {1}
+    assert out["embedding"][3].to_list() == out["embedding"][11].to_list()

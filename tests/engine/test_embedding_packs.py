@@ -5,8 +5,11 @@ from __future__ import annotations
 import asyncio
 from typing import Any
 
+import pytest
+
+from llmframe.clients.base import RequestError
 from llmframe.core.plan import Planned
-from llmframe.engine.embedding_packs import Pack, gathered, pack_of, tokens_of_text
+from llmframe.engine.embedding_packs import Pack, gathered, pack_of, splittable, tokens_of_text, too_large
 from llmframe.engine.packing import Bounds
 from llmframe.engine.sending import Job
 from llmframe.engine.sharing import Shared
@@ -42,3 +45,26 @@ def test_only_calls_with_the_same_question_meet_and_the_first_one_sends():
     assert other.gathering is not first.gathering
     assert late.gathering is not first.gathering  # which was full
     assert [pack.host for pack in (first, second, other, late)] == [True, False, True, True]
+
+
+@pytest.mark.parametrize(
+    ("kind", "status", "code", "may"),
+    [
+        ("bad_request", 400, None, True),
+        ("context_length", 400, "context_length_exceeded", True),
+        ("content_filter", 400, None, True),
+        ("server", 500, None, False),
+        ("rate_limit", 429, None, False),
+        ("auth", 401, None, False),
+        ("internal", None, None, False),
+        ("batch_expired", None, None, False),
+    ],
+)
+def test_a_refusal_of_what_a_request_holds_may_be_about_some_of_its_texts(kind: Any, status: Any, code: Any, may: bool):
+    assert splittable(RequestError(kind, "no", status=status, code=code)) is may
+
+
+def test_some_refusals_are_surely_about_how_much_it_is():
+    assert too_large(RequestError("bad_request", "no", status=413))
+    assert too_large(RequestError("bad_request", "no", status=400, code="max_tokens_per_request"))
+    assert not too_large(RequestError("bad_request", "no", status=400, code="invalid"))
