@@ -19,6 +19,12 @@ T = TypeVar("T")
 CHUNK_ROWS: Final = 512
 """Rows that are rendered at a time: small enough that the event loop never notices (about 2 ms)."""
 
+CHUNK_CHARS: Final = 8 * 2**20
+"""Characters of the cells that are rendered at a time, about: of long rows there are fewer in a chunk."""
+
+SAMPLE_ROWS: Final = 8
+"""Rows that tell how long those of the first chunk are; later on those of the chunk before do."""
+
 NOT_PLANNED: Final = -1
 NOT_ASKED: Final = -2
 _FIRST_FAILURE: Final = -3
@@ -55,6 +61,8 @@ class Plan:
         Rows outside the mask.
     rows_done
         Rows with an outcome, and those that nobody asks for.
+    rows_drawn
+        Rows whose requests are known.
     """
 
     def __init__(
@@ -69,7 +77,7 @@ class Plan:
         self._prompt, self._read, self._asked = prompt, read, asked
         self._key = prompt.keys(fingerprints)
         self.length = length
-        self.not_asked = 0
+        self.not_asked = self.rows_drawn = 0
         if asked is None:
             self.requests = array("q", [NOT_PLANNED]) * length
         else:
@@ -102,17 +110,31 @@ class Plan:
     def draw(self) -> Iterator[list[Planned]]:
         """The distinct requests, a list for every chunk of rows (it may be empty)."""
         known = Known()
-        for start in range(0, self.length, CHUNK_ROWS):
-            yield self._draw_chunk(start, min(start + CHUNK_ROWS, self.length), known)
+        self.rows_drawn = start = 0
+        rows = self._first_rows()
+        while start < self.length:
+            self.rows_drawn = min(start + rows, self.length)
+            chunk, rows = self._draw_chunk(start, self.rows_drawn, known)
+            start = self.rows_drawn
+            yield chunk
+            del chunk  # a long one isn't kept while the next is drawn
         self._read = _nothing_more  # whoever holds the plan needn't hold the rows
 
-    def _draw_chunk(self, start: int, stop: int, known: Known) -> list[Planned]:
+    def _first_rows(self) -> int:
+        """How many rows the first chunk has."""
+        first = 0 if self._asked is None else next(compress(range(self.length), self._asked), self.length)
+        if first == self.length:
+            return CHUNK_ROWS
+        return _rows_of(self._read(self._prompt.positions, first, min(first + SAMPLE_ROWS, self.length)))
+
+    def _draw_chunk(self, start: int, stop: int, known: Known) -> tuple[list[Planned], int]:
+        """The distinct requests, and how many rows the next chunk has."""
         asked = None if self._asked is None else self._asked[start:stop]
         rows: Sequence[int] = range(start, stop)
         if asked is not None and not all(asked):
             rows = list(compress(rows, asked))
             if not rows:
-                return []
+                return [], CHUNK_ROWS
         cells = self._read(self._prompt.positions, start, stop)
         if asked is not None and len(rows) < stop - start:
             cells = [list(compress(column, asked)) for column in cells]
@@ -128,7 +150,7 @@ class Plan:
             for row, number in zip(rows, numbers, strict=True):
                 self.requests[row] = number
         self._count(numbers)
-        return fresh
+        return fresh, _rows_of(cells)
 
     def _numbers_of(self, cells: Sequence[list[object]], rows: int, known: Known, fresh: list[Planned]) -> list[int]:
         """One number a row; only rows with cells that are new are rendered, where cells tell all."""
@@ -204,6 +226,12 @@ class Plan:
         lacking = len(self.first_rows) - len(of_requests)
         failures = [failed(failure) for failure in reversed(self._numbers)]
         return [*of_requests, *[missing] * lacking, *failures, outside, missing]
+
+
+def _rows_of(cells: Sequence[Sequence[object]]) -> int:
+    """How many rows like these are a chunk."""
+    chars = sum(len(cell) for column in cells for cell in column if isinstance(cell, str | bytes))
+    return CHUNK_ROWS if not chars else max(1, min(CHUNK_ROWS, CHUNK_CHARS * len(cells[0]) // chars))
 
 
 def _nothing_more(positions: Sequence[int], start: int, stop: int) -> list[list[object]]:

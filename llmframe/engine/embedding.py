@@ -192,7 +192,7 @@ class Embedder:
         return pack
 
     def _drawn(self, chunk: list[Planned]) -> None:
-        rows = min(CHUNK_ROWS, self._plan.length - self._drawn_rows)
+        rows = self._plan.rows_drawn - self._drawn_rows
         self._drawn_rows += rows
         self._run.metrics.planned(len(chunk), sum(characters(each.messages) for each in chunk), rows=rows)
 

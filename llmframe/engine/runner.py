@@ -11,7 +11,7 @@ from typing import Final, Literal
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.refusals import dooms_run
 from llmframe.core.outcome import Answer, Failure, Outcome, Usage
-from llmframe.core.plan import CHUNK_ROWS, Plan, Planned
+from llmframe.core.plan import Plan, Planned
 from llmframe.core.reply import Reading, Reply, read_reply
 from llmframe.core.request import Components
 from llmframe.core.schema import Schema
@@ -170,7 +170,7 @@ class Runner:
         return job
 
     def _drawn(self, chunk: list[Planned]) -> None:
-        rows = min(CHUNK_ROWS, self._plan.length - self._drawn_rows)
+        rows = self._plan.rows_drawn - self._drawn_rows
         self._drawn_rows += rows
         self._run.metrics.planned(len(chunk), sum(characters(each.messages) for each in chunk), rows=rows)
 

@@ -10,7 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from llmframe.core.outcome import Answer, Failure, Outcome
-from llmframe.core.plan import CHUNK_ROWS, NOT_ASKED, NOT_PLANNED, Plan, Planned, first_failure
+from llmframe.core.plan import (
+    CHUNK_CHARS,
+    CHUNK_ROWS,
+    NOT_ASKED,
+    NOT_PLANNED,
+    SAMPLE_ROWS,
+    Plan,
+    Planned,
+    first_failure,
+)
 from llmframe.core.request import Question
 from llmframe.core.template import Template, compile_prompt
 
@@ -119,7 +128,20 @@ def test_rows_are_read_a_chunk_at_a_time_each_once(length: int):
     )
     assert texts(drawn(plan)) == rows
     starts = list(range(0, length, CHUNK_ROWS))
-    assert reads == [(start, min(start + CHUNK_ROWS, length)) for start in starts]
+    sample = [(0, min(SAMPLE_ROWS, length))] if length else []
+    assert reads == sample + [(start, min(start + CHUNK_ROWS, length)) for start in starts]
+
+
+def test_a_chunk_of_long_rows_has_few_of_them():
+    long, short = CHUNK_CHARS // 4, 20
+    rows = [str(number) * (long if number < 8 else short) for number in range(200)]
+    plan = plan_of(rows)
+    sizes, drawn_rows = [], []
+    for chunk in plan.draw():
+        sizes.append(len(chunk))
+        drawn_rows.append(plan.rows_drawn)
+    assert sizes == [4, 4, 4, 188]  # as many as were as long as those before
+    assert drawn_rows == [4, 8, 12, 200]
 
 
 def test_rows_share_requests_over_chunks_too():
