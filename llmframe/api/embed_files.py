@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final, Unpack, cast
 
-from llmframe.api.backfill import Backfill, begin_run
+from llmframe.api.backfill import GOES_ON, Backfill, begin_run
 from llmframe.api.batching import batching
 from llmframe.api.before import Before
 from llmframe.api.embed import embed
@@ -105,7 +105,11 @@ def embed_file(  # noqa: PLR0913 - the options of files beside `embed`'s
     opened = _opened(locals(), verb="embed_file")
     opened.texts()
     if opened.unsized:
-        bridge.run(opened.gauge(None).work, interrupt=opened.before.run.cancel, verb="embed_file")
+        try:
+            bridge.run(opened.gauge(None).work, interrupt=opened.before.run.cancel, verb="embed_file")
+        except KeyboardInterrupt as interrupt:
+            interrupt.args = interrupt.args or (GOES_ON,)
+            raise
     return opened.backfill("embed_file").run()
 
 

@@ -60,7 +60,9 @@ def test_only_calls_with_the_same_question_meet_and_the_first_one_sends():
         ("batch_expired", None, None, False),
     ],
 )
-def test_a_refusal_of_what_a_request_holds_may_be_about_some_of_its_texts(kind: Any, status: Any, code: Any, may: bool):
+def test_a_refusal_of_what_a_request_holds_may_be_about_some_of_its_texts(
+    kind: Any, status: Any, code: Any, *, may: bool
+):
     assert splittable(RequestError(kind, "no", status=status, code=code)) is may
 
 
