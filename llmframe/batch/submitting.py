@@ -112,6 +112,8 @@ async def adopt(desk: Desk, shard: Shard, *, wanted: Callable[[Shard], bool] | N
             return shard
         shard = await desk.move(shard, "abandoned" if shard.file_id is None else "uploaded")
     if shard.execution == "uploaded" and shard.file_id is not None:
+        if await within_thread(lambda: is_cancelled(desk, shard.job)):
+            return await desk.move(shard, "abandoned", detail="its job was cancelled")
         if wanted is not None and not await within_thread(lambda: wanted(shard)):
             return await desk.move(shard, "abandoned", detail="some of its requests have been answered since")
         try:
