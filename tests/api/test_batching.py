@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -80,16 +81,16 @@ def test_what_has_a_valid_answer_that_is_new_enough_is_left_out(provider: Provid
     assert [[planned.index for planned in each] for each in left] == [[1, 3], [1, 2, 3]]
 
 
-def test_another_question_is_another_job(provider: Provider):
-    rows = [{"t": "a"}]
-    options: dict[str, Any] = {"client": provider, "mode": "batch", "progress": False}
+def test_another_question_is_another_job(provider: Provider, tmp_path: Path):
+    rows, cache = [{"t": "a"}], tmp_path / "answers.sqlite"
+    options: dict[str, Any] = {"client": provider, "mode": "batch", "progress": False, "cache": cache}
     llmframe.map(rows, "J {t}", ["a", "b"], **options)
     llmframe.map([{"t": "b"}], "J {t}", ["a", "b"], **options)
     llmframe.map(rows, "J {t}", ["a", "c"], **options)
     llmframe.embed(rows, "t", **options)
     llmframe.embed(rows, "t", dimensions=3, **options)
     call = prepared(provider)
-    jobs = ledgered_store(True, call.client)[1].jobs()[::-1]
+    jobs = ledgered_store(cache, call.client)[1].jobs()[::-1]
     assert [job.kind for job in jobs] == ["chat", "chat", "chat", "embeddings", "embeddings"]
     questions = [job.question for job in jobs]
     assert questions[0] == questions[1]

@@ -139,7 +139,8 @@ def test_where_no_text_has_a_vector_the_width_has_to_be_said(source: Path, targe
 
 def test_a_wrong_key_stops_before_anything_is_written(source: Path, target: Path, provider: Provider):
     provider.always(Status(401))
-    report = llmframe.embed_file(source, target, "text", client=provider, progress=False)
+    with pytest.warns(LlmframeWarning, match="auth"):
+        report = llmframe.embed_file(source, target, "text", client=provider, progress=False)
     assert report.output is None
     assert (provider.requests, target.exists()) == (1, False)
     provider.reset()
