@@ -20,6 +20,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from batch_sides import BATCHES
 from embed_sides import EMBEDDERS
 from job import Job, texts
 from sides import SIDES, Side
@@ -147,8 +148,8 @@ def main() -> None:
     job = Job.read(sys.argv[1])
     warnings.simplefilter("ignore")  # rows that fail are counted here
     os.chdir(tempfile.mkdtemp())  # a peer that keeps files keeps them there
-    side = (SIDES | EMBEDDERS)[job.side]()
-    practice = Job(side=job.side, rows=PRACTICE_ROWS, in_flight=job.in_flight)
+    side = (SIDES | EMBEDDERS | BATCHES)[job.side]()
+    practice = Job(side=job.side, rows=PRACTICE_ROWS, in_flight=job.in_flight, mode=job.mode)
     side.ask(side.make(texts(practice)), job.warm_url, practice)
     run = TASKS[job.task](side, job)
     print("ready", flush=True)

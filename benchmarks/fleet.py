@@ -96,7 +96,7 @@ class Fleet:
         return [_ending(client, run.server) for client, run in zip(clients, runs, strict=True)]
 
     def _practice_for(self, job: Job) -> Server:
-        script = "embedder" if job.side.startswith("embed") else "server"
+        script = "provider" if job.mode == "batch" else "embedder" if job.side.startswith("embed") else "server"
         if script not in self._practice:
             self._practice[script] = self._stack.enter_context(serving(script))
         return self._practice[script]

@@ -18,6 +18,7 @@ class Job:
 
     `distinct` texts are repeated in turn over `rows`; 0 stands for as many as there are rows. `chars` pads each text;
     with `tokens` the texts have lengths between its two numbers, log-uniformly, and the middle row has the third.
+    `mode` is llmframe's own: `"batch"` for its way through the Batch API.
     """
 
     side: str
@@ -29,6 +30,7 @@ class Job:
     chars: int = 0
     tokens: tuple[int, ...] = ()
     in_flight: int = 64
+    mode: str = "live"
     options: dict[str, Any] = field(default_factory=dict)
 
     def line(self) -> str:

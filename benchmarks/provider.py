@@ -106,6 +106,8 @@ class Desk:
             "n429": provider.statuses[429],
             "most_in_flight": provider.max_in_flight,
             "prompt_tokens": provider.prompt_tokens,
+            "batches": provider.batches.created,
+            "paid_lines": provider.batches.lines,
             "faults": dict(self.faults),
             "probes": self.since_death(),
             "samples": [(round(at - first, 2), *rest) for at, *rest in self.samples if at >= first],

@@ -176,7 +176,7 @@ def llmframe(library: str, *, through_sdk: bool = False, stored: bool = False) -
             where = {"client": own_client(**where)}
         with tempfile.TemporaryDirectory() as folder:
             cache = Path(folder) / "answers.sqlite" if stored else False
-            options = {"max_concurrency": job.in_flight, "cache": cache, **job.options}
+            options = {"max_concurrency": job.in_flight, "cache": cache, "mode": job.mode, **job.options}
             return package.map(
                 frame, "{text}", schema=Review, model="simulated", system=SYSTEM, progress=False, **where, **options
             )
@@ -210,7 +210,8 @@ def file_run() -> Side:
 
     def ask(source: Path, url: str, job: Job) -> Path:
         target = source.with_suffix(".scored.parquet")
-        options = {"max_concurrency": job.in_flight, "cache": source.with_suffix(".sqlite"), **job.options}
+        cache = source.with_suffix(".sqlite")
+        options = {"max_concurrency": job.in_flight, "cache": cache, "mode": job.mode, **job.options}
         where = {"base_url": url, "api_key": "k", "model": "simulated"}
         package.map_file(
             source, target, "{text}", schema=Review, system=SYSTEM, progress=False, exists="replace", **where, **options

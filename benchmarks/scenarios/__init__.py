@@ -8,7 +8,7 @@ from effort import Effort
 from figures import Finding
 from fleet import Fleet
 
-from scenarios import duplicates, embeddings, faults, latency, limits, memory, outage, overhead, slowing
+from scenarios import batches, duplicates, embeddings, faults, latency, limits, memory, outage, overhead, slowing
 
 Scenario = Callable[[Fleet, Effort], Finding]
 
@@ -18,6 +18,7 @@ SCENARIOS: dict[str, Scenario] = {
     "duplicates": duplicates.measure,
     "memory": memory.measure,
     "embeddings": embeddings.measure,
+    "batches": batches.measure,
     "limits": limits.measure,
     "faults": faults.measure,
     "slowing": slowing.measure,
