@@ -7,6 +7,7 @@ import os
 import signal
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 from llmframe.batch import submitting
@@ -36,6 +37,17 @@ def make_small(*, lines: int | None = None, size: int | None = None) -> None:
     changed = replace(limits, lines=lines or limits.lines, bytes=size or limits.bytes)
     vars(openai_batch).update(CHAT_LIMITS=changed)
     vars(submitting).update(SETTLE_SECONDS=SETTLE_SECONDS)
+
+
+def forget_peak() -> None:
+    """Begin anew with the most memory that this process has had."""
+    Path("/proc/self/clear_refs").write_text("5")
+
+
+def peak_mb() -> float:
+    """The most memory that this process has had at once."""
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith("VmHWM"))
 
 
 def die_at(moment: int) -> None:

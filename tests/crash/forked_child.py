@@ -57,8 +57,20 @@ def work(job: dict[str, Any]) -> None:
     if job["kind"] == "file":
         llmframe.map_file(job["source"], job["target"], template, **options)
         return
-    frame = FRAMES[job["kind"]](job["columns"])
-    write(llmframe.map(frame, template, **options), job["target"])
+    frame = FRAMES[job["kind"]](padded(job["columns"], job.get("chars", 0)))
+    if "peak" not in job:
+        write(llmframe.map(frame, template, **options), job["target"])
+        return
+    batch_steps.forget_peak()
+    before = batch_steps.peak_mb()
+    out = llmframe.map(frame, template, **options)
+    Path(job["peak"]).write_text(f"{batch_steps.peak_mb() - before}")
+    write(out, job["target"])
+
+
+def padded(columns: dict[str, list[Any]], chars: int) -> dict[str, list[Any]]:
+    """The texts, each so long at least."""
+    return columns | {"text": [text if text is None else text.ljust(chars, "-") for text in columns["text"]]}
 
 
 def command(job: dict[str, Any]) -> NoReturn:
