@@ -110,15 +110,25 @@ class Job(Generic[F]):
         Raises
         ------
         LlmframeError
-            When the provider can't be asked; `llmframe jobs cancel` asks again.
+            When the provider can't be asked; the same call asks again, and so does `llmframe jobs cancel`.
         """
         background = self._background
         if background.done():
-            return False
+            if not self._goes_on:
+                return False
+            self._errand.stop_batches()  # the provider couldn't be asked the last time
+            return True
         self._errand.run.cancel()
         if self.mode == "batch" and self.wait(GRACE_SECONDS):  # a batch that is just being made is written down first
             self._errand.stop_batches()
         return True
+
+    @property
+    def _goes_on(self) -> bool:
+        """Whether the provider is still at work on a job that was cancelled."""
+        if self.mode != "batch" or not self._errand.run.interrupted:
+            return False
+        return any(shard.execution == "running" for shard in self.shards())
 
     def shards(self) -> list[Shard]:
         """The batches of a batch job, with the provider's own word as `status`, its id of them, and its counts."""

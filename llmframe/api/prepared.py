@@ -79,7 +79,8 @@ class Asking:
         sending, schema, invalid = self.arguments.sending, self.schema, Invalid()
         limit = sending.params.get("max_tokens", sending.params.get("max_completion_tokens"))
         drafts = ChatDrafts(batches, schema, max_tokens=limit if isinstance(limit, int) else None, invalid=invalid)
-        reading = ChatReading(schema, components=self.question(batches).components(), clock=clock, invalid=invalid)
+        components = self.question(batches).components()
+        reading = ChatReading(schema, components=components, clock=clock, invalid=invalid, learn=drafts.learn)
         return Lines(
             kind="chat",
             drafts=drafts,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from llmframe.batch.drafts import Draft, Invalid
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.clients.batch import Batches, Vectors
-from llmframe.core.outcome import Answer
+from llmframe.core.outcome import Answer, Usage
 from llmframe.core.plan import Planned
 from llmframe.core.reply import Reply, read_reply
 from llmframe.core.request import Components, text_digest
@@ -34,6 +34,10 @@ class ChatDrafts:
         self._batches, self._schema, self._max_tokens, self._invalid = batches, schema, max_tokens, invalid
         self._estimate = Estimate()
         self._shape = len(schema.canonical)
+
+    def learn(self, usage: Usage) -> None:
+        """An answer took this much: later drafts are estimated by it."""
+        self._estimate.learn(0, usage)
 
     @property
     def tool(self) -> str | None:
@@ -79,6 +83,8 @@ class ChatReading:
         Digests of what all requests share, kept beside the answers.
     invalid
         Gets the replies that a further ask can show.
+    learn
+        Told what each answer took.
     """
 
     def __init__(
@@ -88,14 +94,17 @@ class ChatReading:
         components: Components | None,
         clock: Callable[[], float],
         invalid: Invalid,
+        learn: Callable[[Usage], None] = lambda _: None,
     ) -> None:
         self._schema, self._components, self._clock, self._invalid = schema, components, clock, invalid
+        self._learn = learn
 
     def read(self, records: list[LineRecord], answer: Reply | Vectors) -> Sequence[tuple[LineOutcome, Stored | None]]:
         """The outcome of the one fingerprint of a line, and what is kept."""
         (record,) = records
         if isinstance(answer, Vectors):
             return [(LineOutcome(state="failed", kind="invalid", detail="an answer of another kind"), None)]
+        self._learn(answer.usage)
         reading = read_reply(answer, self._schema, tool_name=self._schema.name)
         if isinstance(reading.result, Answer):
             entry = Stored(

@@ -31,6 +31,10 @@ BEAT_SECONDS: Final = 10.0
 STORED_SECONDS: Final = 0.001
 """To what part of a second the store keeps times."""
 
+LEAST_SHARE: Final = 0.25
+"""Part of the first batches' requests from which on what a budget gets back is sent in batches of its own: estimates
+are higher than what was taken, and each further batch may take a day."""
+
 AGAIN: Final = 2
 """Further batches for what one left without a valid answer."""
 
@@ -89,7 +93,7 @@ class Filling:
         self._pack: Pack | None = None
         self._pack_keys: set[bytes] = set()
         self._pack_form = lines.drafts.dialect, lines.drafts.tool
-        self._count = self._mark = 0
+        self._count = self._mark = self._lines = 0
         self._broke = self._started = False
 
     async def run(self) -> None:
@@ -104,12 +108,14 @@ class Filling:
         finished = False
         try:
             await self._adopt()
-            left = self._order.again
+            left, first = self._order.again, 0
             waits = pauses(longest=60.0)
             while self._goes_on:
+                before = self._lines
                 if await self._round():
                     left -= not self._account.free_round and not self._broke
-                    if left < 0:
+                    first = first or self._lines
+                    if left < 0 or (self._broke and self._is_rest(self._lines - before, first)):
                         break
                 elif self._broke and self._account.refusal is None:
                     await rest(next(waits))  # what is left of the budget is set aside for another run
@@ -124,6 +130,14 @@ class Filling:
                 await self._desk.batches.close()
             await within_thread(lambda: self._end(finished=finished))
             self._run.batches_at_provider.set()
+
+    def _is_rest(self, sent: int, first: int) -> bool:
+        """Whether what the budget has left since the last batches isn't worth the hours of further ones."""
+        if sent >= LEAST_SHARE * first:
+            return False
+        told = "what is left of the budget is worth no further batch just now; the same call goes on with it"
+        self._account.refusal = self._account.refusal or Failure("budget", told)
+        return True
 
     def _text(self) -> str:
         """Where the job stands, in a line."""
@@ -291,6 +305,7 @@ class Filling:
                 self._leave_out(pack)
                 return
             shard = self._planned(pack)
+        self._lines += pack.lines
         pack.records = []  # the ledger has them, and the shard may be on its way for a day
         self._count += 1
         self._ways.begin(tasks, shard, self._ways.set_out(shard, pack))
