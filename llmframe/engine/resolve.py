@@ -204,6 +204,7 @@ class Resolver:
     def _settled_outcome(self, planned: Planned, kept: Outcome | None, settlement: Settlement) -> Outcome | None:
         """What a batch has made of a request; `None` when it's to be asked live."""
         outcome = kept
+        settlement = self._settlements.pop(planned.key, settlement)  # at a second look it counts as told
         if outcome is None and settlement.failure is not None:
             outcome = Outcome(result=settlement.failure, fingerprint=planned.key.hex())
         if self._settled is not None:
