@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from llmframe.batch import collecting
@@ -99,6 +99,7 @@ def streams(draw: st.DrawFn) -> list[LineResult]:
     return draw(st.lists(st.one_of(good, good, wrong, failed), max_size=3 * N))
 
 
+@settings(max_examples=40)
 @given(streams())
 def test_each_request_gets_one_outcome_and_its_first_line_counts(stream: list[LineResult]):
     told, outcomes, (shard, found, _, _) = collected(stream, requests=N)

@@ -97,10 +97,11 @@ def test_a_queue_that_is_full_takes_the_same_file_later():
 
 def test_a_queue_that_stays_full_has_its_own_budget_of_tries(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(ways, "ALONE_TRIES", 1000)
+    monkeypatch.setattr(ways, "QUEUE_ATTEMPTS", 20)
     bench = bench_of()
     bench.states.extend([full()] * 1000)
     call = called(range(3), bench)
-    assert (len(bench.made), bench.calls["upload"]) == (ways.QUEUE_ATTEMPTS, 1)
+    assert (len(bench.made), bench.calls["upload"]) == (20, 1)
     assert call.run.stop is not None
     assert call.run.stop.kind == "rate_limit"
 
