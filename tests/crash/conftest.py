@@ -39,6 +39,6 @@ def session_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]
 
 @pytest.fixture
 def server(session_server: Server) -> Server:
-    """The provider, its events so far read."""
-    session_server.events()
+    """The provider, its events so far read, and batches ended that another test has left."""
+    session_server.paid()
     return session_server
