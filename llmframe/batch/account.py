@@ -58,10 +58,14 @@ class Account:
 
     Attributes
     ----------
+    answered
+        The forms in which lines were answered.
     cancelled
         Somebody has asked for the job's end: nothing more is sent.
     free_round
         The last round left something open through no fault of its own, and doesn't count.
+    open
+        What was settled in the last round left something open that another batch may answer.
     refusal
         Why the budget lets nothing more be sent.
     invalid
@@ -77,13 +81,13 @@ class Account:
         live: bool,
         parts: bool = False,
     ) -> None:
-        self.cancelled = self.free_round = False
+        self.cancelled = self.free_round = self.open = False
         self.refusal: Failure | None = None
         self.invalid = lines.invalid
         self._run, self._ledger, self._drafts = run, ledger, lines.drafts
         self._reask, self._live, self._dialects = lines.reask, live, lines.dialects
         self._own = ""
-        self._answered: set[Dialect] = set()
+        self.answered: set[Dialect] = set()
         self._refused: set[Dialect] = set()
         self._jobs: set[str] = set()
         self._mine: set[str] = set()
@@ -97,7 +101,7 @@ class Account:
     def begin_round(self) -> None:
         """What is settled from now on isn't asked again in the same round."""
         self._now.clear()
-        self.free_round = False
+        self.free_round = self.open = False
 
     def reserve(self, draft: Draft) -> str | None:
         """Set money aside for a line; `None` when that's done.
@@ -140,7 +144,7 @@ class Account:
         sent_in = Dialect(shard.mode, shard.max_tokens_name)  # pyright: ignore[reportArgumentType] - our own words
 
         def taken(records: list[LineRecord], answer: Reply | Vectors) -> Sequence[tuple[LineOutcome, Stored | None]]:
-            self._answered.add(sent_in)
+            self.answered.add(sent_in)
             return read(records, answer)
 
         def failed(records: list[LineRecord], error: RequestError) -> LineOutcome:
@@ -228,7 +232,7 @@ class Account:
 
         A form in which any line was answered is taken: the refusal is that line's own.
         """
-        if used in self._answered:
+        if used in self.answered:
             return False
         self._refused.add(used)
         following = [each for each in next_dialects(used, error, self._dialects) if each not in self._refused]
@@ -260,6 +264,7 @@ class Account:
                 self._failures[key] = Failure(told.kind, told.detail or "")
             if told.kind == "invalid":
                 self._asked[key] = self._asked.get(key, 0) + 1
+            self.open |= self._again(key, told)
             before = self._earlier.get(key, Settlement(attempts=0))
             self._earlier[key] = Settlement(
                 usage=before.usage + told.usage,

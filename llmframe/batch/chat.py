@@ -12,6 +12,7 @@ from llmframe.core.plan import Planned
 from llmframe.core.reply import Reply, read_reply
 from llmframe.core.request import Components, text_digest
 from llmframe.core.schema import Schema
+from llmframe.engine.dialects import known_dialect
 from llmframe.engine.estimate import Estimate
 from llmframe.engine.sending import characters
 from llmframe.stores.base import Stored
@@ -30,7 +31,7 @@ class ChatDrafts:
     """
 
     def __init__(self, batches: Batches, schema: Schema, *, max_tokens: int | None, invalid: Invalid) -> None:
-        self.dialect: Dialect = batches.dialects[0]
+        self.dialect: Dialect = known_dialect(batches)
         self._batches, self._schema, self._max_tokens, self._invalid = batches, schema, max_tokens, invalid
         self._estimate = Estimate()
         self._shape = len(schema.canonical)

@@ -20,6 +20,7 @@ from llmframe.batch.submitting import adopt, is_cancelled
 from llmframe.batch.ways import Ways, is_open
 from llmframe.core.outcome import Failure
 from llmframe.core.plan import CHUNK_ROWS, Planned
+from llmframe.engine.dialects import remember
 from llmframe.engine.patience import every, pauses, rest
 from llmframe.engine.run import Run
 from llmframe.errors import StoreError
@@ -94,7 +95,7 @@ class Filling:
         self._pack_keys: set[bytes] = set()
         self._pack_form = lines.drafts.dialect, lines.drafts.tool
         self._count = self._mark = self._lines = 0
-        self._broke = self._started = False
+        self._broke = self._waited = self._started = False
 
     async def run(self) -> None:
         """Ask in batches for everything that isn't answered, and collect what they come to.
@@ -117,6 +118,8 @@ class Filling:
                     first = first or self._lines
                     if left < 0 or (self._broke and self._is_rest(self._lines - before, first)):
                         break
+                    if not (self._broke or self._waited or self._account.open or self._account.free_round):
+                        break  # another round would draw all rows to find nothing
                 elif self._broke and self._account.refusal is None:
                     await rest(next(waits))  # what is left of the budget is set aside for another run
                 else:
@@ -125,6 +128,8 @@ class Filling:
                 self._run.halt(self._account.refusal)
             finished = True
         finally:
+            if self._kind == "chat" and self._drafts.dialect in self._account.answered:
+                remember(self._desk.batches, self._drafts.dialect)
             beating.cancel()
             if self._started:
                 await self._desk.batches.close()
@@ -180,7 +185,7 @@ class Filling:
 
     async def _send_all(self) -> bool:
         self._account.begin_round()
-        self._broke, before = False, self._count
+        self._broke, self._waited, before = False, False, self._count
         self._mark = await within_thread(self._desk.ledger.mark)
         self._ways.drawing(now=True)
         async with asyncio.TaskGroup() as tasks:
@@ -244,6 +249,7 @@ class Filling:
                 await adopt(self._desk, shard)
                 return False
         self._count += 1
+        self._waited = True
         self._ways.begin(tasks, shard, self._ways.take_over(shard))
         return True
 

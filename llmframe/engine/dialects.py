@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Hash
 from typing import Final
 
 from llmframe.clients.base import Client, Dialect, RequestError
+from llmframe.clients.batch import Batches
 from llmframe.clients.refusals import next_dialects
 from llmframe.core.reply import Reply
 
@@ -15,6 +16,20 @@ FIRST: Final = 8
 """Requests that go out before an answer has shown that the server takes their form: as many as a gate begins with."""
 
 _remembered: dict[Hashable, Dialect] = {}
+
+
+def known_dialect(client: Client | Batches) -> Dialect:
+    """In which form to ask first: the one that this endpoint has taken for this model in this process, if any."""
+    return _remembered.get(_memory(client), client.dialects[0])
+
+
+def remember(client: Client | Batches, dialect: Dialect) -> None:
+    """The endpoint has taken this form."""
+    _remembered[_memory(client)] = dialect
+
+
+def _memory(client: Client | Batches) -> Hashable:
+    return client.identity, client.model, client.dialects
 
 
 class Negotiation:
@@ -27,10 +42,9 @@ class Negotiation:
 
     def __init__(self, client: Client, *, note: Callable[[str], None]) -> None:
         self._client, self._note = client, note
-        self._memory = (client.identity, client.model, client.dialects)
-        self.dialect = _remembered.get(self._memory, client.dialects[0])
+        self.dialect = known_dialect(client)
         self._settled = False
-        self._trusted = self._memory in _remembered
+        self._trusted = _memory(client) in _remembered
         self._lock = asyncio.Lock()
         self._open = self._first = 0
         self._known = asyncio.Event()
@@ -69,7 +83,7 @@ class Negotiation:
     def settle(self, used: Dialect) -> None:
         """An answer came to a request in `used`: from now on refusals are the rows' own."""
         if used == self.dialect and not self._settled:
-            _remembered[self._memory] = used
+            remember(self._client, used)
             self._settle()
 
     async def refused(
@@ -120,7 +134,8 @@ class Negotiation:
         self._moved.set()
 
     def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:
-        self.dialect = _remembered[self._memory] = dialect
+        self.dialect = dialect
+        remember(self._client, dialect)
         self._settle()
         words: list[str] = []
         if dialect.mode != used.mode:

@@ -103,15 +103,16 @@ class Runner:
             came=self._keep,
         )
         self._hedge = Hedge(self._sender, run.metrics) if options.hedge else None
-        self._talk = Negotiation(client, note=run.metrics.notes.append)
         self._flights: set[Flight] = set()
         self._outcomes = outcomes
         self._drawn_rows = 0
         self._queue: WorkQueue[Job]
+        self._talk: Negotiation
 
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan."""
         self._queue = WorkQueue(self._jobs(), clock=self._shared.clock)
+        self._talk = Negotiation(self._client, note=self._run.metrics.notes.append)  # by what batches have learnt
         self._run.send()
         self._sender.join()
         self._run.stopping.add(self._hurry)

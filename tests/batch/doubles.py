@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 from ast import literal_eval
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable
@@ -27,6 +28,8 @@ from llmframe.testing import run_in_fake_time
 from tests.engine.doubles import LABEL, new_run, say
 
 T = TypeVar("T")
+
+_numbers = itertools.count()
 
 JOB = JobRecord(id="job-0000000000", created=0.0, provider="double", identity="https://x", model="m", question="q")
 INTENT = "00000000000000aa"
@@ -82,12 +85,13 @@ class Bench:
         Messages of every request.
     """
 
-    name, identity, account, model, provider = "double", "https://x", "a", "m", None
+    name, account, model, provider = "double", "a", "m", None
     dialects = (Dialect("json_schema"), Dialect("tools"), Dialect("json"))
     limits = BatchLimits(lines=1000, bytes=10**6)
     uploads = True
 
     def __init__(self) -> None:
+        self.identity = f"https://x/{next(_numbers)}"
         self.faults: dict[str, deque[Any]] = {}
         self.states: deque[BatchState] = deque()
         self.lines: list[LineResult] = []

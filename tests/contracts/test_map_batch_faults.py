@@ -265,6 +265,19 @@ def test_a_form_that_the_server_refuses_is_left_without_counting(fallback: Any, 
         )
 
 
+def test_a_form_that_a_server_takes_is_known_to_batches_and_live_calls_alike():
+    with Provider(refuses=("json_schema",)) as poor:
+        assert mapped(poor, FRAME[:2], mode="live")["error"].null_count() == 2
+        asked = poor.requests
+        mapped(poor)
+        assert (poor.batches.created, poor.batches.lines, poor.requests) == (1, N - 2, asked)
+    with Provider(refuses=("json_schema",)) as poor:
+        mapped(poor, FRAME[:2])
+        assert (poor.batches.created, llmframe.last_run().output_mode) == (2, "tools")
+        mapped(poor, mode="live")
+        assert poor.requests == N - 2
+
+
 def test_batches_that_are_made_while_a_form_is_refused_are_all_asked_in_the_next(monkeypatch: pytest.MonkeyPatch):
     with Provider(refuses=("json_schema",)) as poor, limits(monkeypatch, lines=1):
         assert checked(poor, mapped(poor)) == [None] * 30

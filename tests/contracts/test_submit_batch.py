@@ -218,7 +218,7 @@ def test_the_handle_shows_no_key_and_no_cell(left: Callable[..., StoredJob], hel
 def test_a_batch_that_the_full_queue_refused_is_made_again_by_retry(held: Provider, store: Path):
     held.batches.refuses("token_limit_exceeded", times=1)
     job = pd.DataFrame({"t": ROWS}).llm.submit("J {t}", schema=Label, mode="batch", client=held, cache=store)
-    while job.shards()[0].execution != "failed":
+    while job.shards()[0].status != "failed":
         pass
     llmframe.cancel()
     assert job.wait(30)
