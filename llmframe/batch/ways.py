@@ -69,6 +69,7 @@ class Ways:
         self.files = asyncio.Semaphore(FILES_AT_ONCE)
         self._collecting = asyncio.Semaphore(COLLECTED_AT_ONCE)
         self._alone: Counter[str] = Counter()
+        self._strange: set[str] = set()
         self._unsent: set[str] = set()
         self._drawing = False
 
@@ -242,7 +243,8 @@ class Ways:
 
     def _seen(self, shard: Shard, state: BatchState) -> None:
         self.shards[shard.intent] = shard
-        if state.status not in KNOWN_STATUS:
+        if state.status not in KNOWN_STATUS and state.status not in self._strange:
+            self._strange.add(state.status)
             self._run.metrics.notes.append(
                 f"the provider says {state.status!r} of a batch, a word that isn't known: taken to be running"
             )
