@@ -49,7 +49,7 @@ class ParquetSink:
 
     def write(self, table: Any) -> None:
         """Append rows; they are written once a row group is full."""
-        rest = table if READS_NULL_VECTORS else table.cast(self._schema)
+        rest = table if READS_NULL_VECTORS or table.schema.equals(self._schema) else _cast(table, self._schema)
         while len(rest):
             part = rest.slice(0, GROUP_ROWS - self._rows)
             rest = rest.slice(len(part))
@@ -120,6 +120,11 @@ class IpcSink:
             places = _compute.index_in(chunk.dictionary, value_set=labels).cast(type_.index_type)
             chunks.append(pa.DictionaryArray.from_arrays(places.take(chunk.indices), labels, ordered=type_.ordered))
         return pa.chunked_array(chunks, type_)
+
+
+def _cast(table: Any, schema: Any) -> Any:
+    """`table` with lists of any size; taken anew, for a cast null keeps the length that such a pyarrow won't write."""
+    return table.cast(schema).take(pa.array(range(len(table)), pa.int64()))
 
 
 def _with_lists(field: Any) -> Any:
