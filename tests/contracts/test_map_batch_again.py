@@ -406,6 +406,7 @@ def test_a_lazy_frame_has_no_batches(provider: Provider):
         mapped(provider, frame(1).lazy())
 
 
+@pytest.mark.local_model
 def test_an_embedded_model_has_no_batches():
     with pytest.raises(UsageError, match="embedded model has no Batch API"):
         frame(1).llm.map("J {t}", Echo, model="local/smollm2-135m", mode="batch")

@@ -140,4 +140,5 @@ class Shape:
 
 def json_text(value: object) -> str:
     """Compact JSON of what `json.loads` gave."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+    # older pyarrow hands numbers of 16 bits out as numpy's
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=float)
