@@ -36,6 +36,7 @@ class LoopThread:
         # The plain loop by name: a policy such as uvloop's stays out of a test's provider.
         self._loop = asyncio.SelectorEventLoop()
         self._port: Future[int] = Future()
+        self._last: Callable[[], None] = lambda: None
         self._thread = threading.Thread(target=self._run, name="llmframe-provider", daemon=True)
         self._thread.start()
         self.port = self._port.result()
@@ -45,7 +46,8 @@ class LoopThread:
         _call(self._loop, self._thread.ident, work)
 
     def stop(self, before: Callable[[], None]) -> None:
-        """Do `before` in the loop, stop it and wait for the thread."""
+        """Do `before` in the loop, stop it and wait for the thread; done once more for whoever connects meanwhile."""
+        self._last = before
         self.call(before)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(STOP_SECONDS)
@@ -64,6 +66,8 @@ class LoopThread:
             loop.run_forever()
         finally:
             server.close()
+            loop.run_until_complete(asyncio.sleep(0))  # who has just connected is known now
+            self._last()
             loop.run_until_complete(asyncio.sleep(0))  # connections that were dropped report their end
             loop.close()
 
