@@ -10,6 +10,8 @@ from typing import Protocol, Self
 
 STOP_SECONDS = 5.0
 """Longest wait for the loop that serves."""
+ROUNDS = 5
+"""Rounds of the loop in which a connection is made, or closed: accept, transport, protocol, first read."""
 BACKLOG = 1024
 """Connections that may wait to be accepted."""
 
@@ -66,10 +68,16 @@ class LoopThread:
             loop.run_forever()
         finally:
             server.close()
-            loop.run_until_complete(asyncio.sleep(0))  # who has just connected is known now
+            loop.run_until_complete(_rounds())  # who has just connected is known now
             self._last()
-            loop.run_until_complete(asyncio.sleep(0))  # connections that were dropped report their end
+            loop.run_until_complete(_rounds())  # connections that were dropped report their end
             loop.close()
+
+
+async def _rounds() -> None:
+    """Let the loop go round until a connection that was accepted is made, or one that was dropped is closed."""
+    for _ in range(ROUNDS):
+        await asyncio.sleep(0)
 
 
 class LoopServer:
