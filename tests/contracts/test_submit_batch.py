@@ -16,10 +16,11 @@ from llmframe.errors import LlmframeError, UsageError
 from llmframe.testing import Provider, Status
 from tests.contracts.kinds import Kind
 
-pytestmark = pytest.mark.filterwarnings("ignore:.*rows failed:llmframe.errors.LlmframeWarning")
-
-# A connection to a provider of an earlier test may be collected here: a job of it polled while the provider ended.
-pytestmark = pytest.mark.filterwarnings("ignore:unclosed (socket|transport):ResourceWarning")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:.*rows failed:llmframe.errors.LlmframeWarning"),
+    # A connection to a provider of an earlier test may be collected here: a job of it polled while that one ended.
+    pytest.mark.filterwarnings("ignore:unclosed (socket|transport):ResourceWarning"),
+]
 
 Label = Literal["pos", "neg"]
 ROWS = ["a", "b", None, "a", "c"]
