@@ -18,7 +18,7 @@ from tests.contracts.kinds import Kind
 
 pytestmark = [
     pytest.mark.filterwarnings("ignore:.*rows failed:llmframe.errors.LlmframeWarning"),
-    # A connection to a provider of an earlier test may be collected here: a job of it polled while that one ended.
+    # An unclosed connection of another test is collected here in a whole run; whose it is isn't known yet.
     pytest.mark.filterwarnings("ignore:unclosed (socket|transport):ResourceWarning"),
 ]
 
