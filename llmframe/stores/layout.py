@@ -50,9 +50,10 @@ def lay_out(connection: sqlite3.Connection) -> str:
         The mode of the journal, `"wal"` unless the file system can't have it; empty when the file holds tables of
         another program, and nothing was changed.
     """
-    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     connection.execute("PRAGMA auto_vacuum = INCREMENTAL")  # counts before the first table only
     connection.execute("BEGIN EXCLUSIVE")
+    # Not before: it would keep the shared lock under which that pragma reads, and two of those wait for each other.
+    connection.execute("PRAGMA locking_mode = EXCLUSIVE")
     if number(connection, "PRAGMA application_id") != APPLICATION_ID:
         if number(connection, "SELECT count(*) FROM sqlite_schema"):
             connection.execute("ROLLBACK")

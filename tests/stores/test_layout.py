@@ -67,6 +67,21 @@ def test_a_second_process_waits_until_the_first_is_done(tmp_path: Path, connecti
     assert lay_out(second) == "wal"
 
 
+def test_of_two_that_begin_it_at_once_neither_waits_for_ever(tmp_path: Path, connection):
+    first, second = connection(tmp_path / "a"), connection(tmp_path / "a")
+    modes: list[str] = []
+
+    def overtake(statement: str) -> None:
+        if statement == "BEGIN EXCLUSIVE" and not modes:
+            modes.append("")
+            modes.append(lay_out(second))
+            second.close()
+
+    first.set_trace_callback(overtake)
+    assert lay_out(first) == "wal"
+    assert modes == ["", "wal"]
+
+
 def test_a_begun_store_that_was_interrupted_is_finished(tmp_path: Path, connection):
     first = connection(tmp_path / "a")
     lay_out(first)
