@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from llmframe.core.scores import Score
 from llmframe.errors import ErrorKind
 
 Source = Literal["live", "cache", "shared", "batch", "pending"]
@@ -44,10 +45,14 @@ def storable(text: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A valid reply: its text as it is stored, and one value a column of the schema."""
+    """A valid reply: its text as it is stored, one value a column of the schema, and how sure those are.
+
+    `scores` has one entry for each target of the schema's scoring, and none where nothing is scored.
+    """
 
     text: str
     values: tuple[object, ...]
+    scores: tuple[Score, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,7 @@ from llmframe.core.outcome import Answer, Failure, Usage
 from llmframe.core.ratelimits import RateLimits
 from llmframe.core.reading import quoted
 from llmframe.core.schema import Schema
+from llmframe.core.tokens import Token
 
 CUT_REASONS = frozenset({"length", "max_tokens", "max_output_tokens", "model_length", "model_context_window_exceeded"})
 FILTER_REASONS = frozenset(
@@ -29,7 +30,10 @@ class ToolCall:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What a provider said, in the project's words; nothing in it is validated yet."""
+    """What a provider said, in the project's words; nothing in it is validated yet.
+
+    `tokens` are those of `text`; `None` when the provider told none.
+    """
 
     text: str | None
     tool_calls: tuple[ToolCall, ...] = ()
@@ -38,6 +42,7 @@ class Reply:
     usage: Usage = Usage()
     model: str | None = None
     limits: RateLimits | None = None
+    tokens: tuple[Token, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

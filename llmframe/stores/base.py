@@ -29,6 +29,8 @@ class Stored:
         When it was kept, in seconds since 1970.
     components, prompt_digest
         Digests of what was asked, by which a store on disk can tell later what has changed.
+    evidence
+        How sure the reply is, as JSON text; `None` when that wasn't asked.
     """
 
     text: str
@@ -38,6 +40,7 @@ class Stored:
     created: float = 0.0
     components: Components | None = None
     prompt_digest: bytes | None = None
+    evidence: str | None = None
 
 
 Change = Literal["text", "model", "params", "schema"]
@@ -136,4 +139,4 @@ class MemoryStore:
 
 
 def _size(entry: Stored) -> int:
-    return len(entry.text) + _ENTRY_BYTES
+    return len(entry.text) + len(entry.evidence or "") + _ENTRY_BYTES

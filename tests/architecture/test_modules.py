@@ -16,6 +16,10 @@ TESTED_ELSEWHERE = {
     "clients/base.py": "clients/test_client_contract.py",
     "clients/batch.py": "clients/test_batches_contract.py",
     "frames/base.py": "contracts/test_frames.py",
+    # values only: tested by what makes and reads them
+    "core/tokens.py": "core/test_confidence.py",
+    "core/scores.py": "core/test_confidence.py",
+    "judge/task.py": "judge/test_asks.py",
     # one attempt: tested as what workers do with it
     # parts of the verbs: tested as what a user calls, on every kind of frame
     "__init__.py": "architecture/test_public.py",

@@ -1,0 +1,1 @@
+"""Presets: common questions about rows, put to `map`."""

@@ -1,0 +1,46 @@
+"""What a preset is: questions for `map`, and what becomes of their answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ask:
+    """One question about every row.
+
+    Parameters
+    ----------
+    template, schema
+        As `map` takes them.
+    prefix
+        Stands before its columns, after the call's own prefix; they are temporary unless the task keeps them.
+    options
+        Further arguments of `map` that the preset decides (`system`, `into`, …).
+    """
+
+    template: object
+    schema: object
+    prefix: str = ""
+    options: Mapping[str, object] = field(default_factory=dict[str, object])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Task:
+    """A preset's questions, each a `map`, and what is made of their columns.
+
+    Parameters
+    ----------
+    asks
+        Mapped one after the other, sharing answers and budget; each cell column is `prefix + ask.prefix + name`.
+    verdict
+        Name, without prefix, of the column by which several judges are compared.
+    finish
+        `(frame with all asks' columns, the call's prefix) -> frame`; runs after all asks, on lazy frames too.
+    """
+
+    asks: tuple[Ask, ...]
+    verdict: str
+    finish: Callable[[Any, str], Any] = lambda frame, _prefix: frame

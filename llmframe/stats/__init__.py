@@ -1,0 +1,1 @@
+"""Numbers about labels: sequences in, numbers with what they are worth out; no frame, no key."""
