@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from llmframe.core.columns import ColumnType
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ask:
@@ -36,11 +38,14 @@ class Task:
     asks
         Mapped one after the other, sharing answers and budget; each cell column is `prefix + ask.prefix + name`.
     verdict
-        Name, without prefix, of the column by which several judges are compared.
+        Name, without prefix, of the column by which several judges are compared; `""`: every field of the schema.
+    verdict_type
+        Its dtype, where `finish` makes it; `None`: that of the first ask's field of this name.
     finish
         `(frame with all asks' columns, the call's prefix) -> frame`; runs after all asks, on lazy frames too.
     """
 
     asks: tuple[Ask, ...]
     verdict: str
+    verdict_type: ColumnType | None = None
     finish: Callable[[Any, str], Any] = lambda frame, _prefix: frame
