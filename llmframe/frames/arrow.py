@@ -88,6 +88,14 @@ class ArrowFrame:
             [cells] = self.cells([position], 0, len(self))
         return kept(column, asked, cells, dtype=str(self.native.schema.field(position).type))
 
+    def taken(self, rows: Sequence[int]) -> ArrowFrame:
+        """The rows at these positions."""
+        return ArrowFrame(self.native.take(pa.array(rows, pa.int64())))
+
+    def picked(self, columns: Sequence[int]) -> ArrowFrame:
+        """The columns at these positions."""
+        return ArrowFrame(self.native.select(list(columns)))
+
 
 def arrow_type(type_: ColumnType, *, nested: bool = False) -> Any:
     """The Arrow type of a column; labels inside lists and structs are plain strings, which every reader takes."""

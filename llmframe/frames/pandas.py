@@ -92,6 +92,16 @@ class PandasFrame:
             [cells] = self.cells([position], 0, len(self))
         return kept(column, asked, cells, dtype=str(self.native.dtypes.iloc[position]))
 
+    def taken(self, rows: Sequence[int]) -> PandasFrame:
+        """The rows at these positions, with their labels of the index."""
+        return PandasFrame(self.native.iloc[np.array(rows, dtype="int64")])
+
+    def picked(self, columns: Sequence[int]) -> PandasFrame:
+        """The columns at these positions, on the same index object."""
+        out = self.native.iloc[:, list(columns)]
+        out.index = self.native.index
+        return PandasFrame(out)
+
     def _values(self, position: int) -> Any:
         if position not in self._arrays:
             self._arrays[position] = pandas_values(self.native.iloc[:, position])

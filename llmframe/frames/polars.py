@@ -72,6 +72,14 @@ class PolarsFrame:
         cells = existing.to_list() if column.type.kind == "vector" else polars_cells(existing)
         return kept(column, asked, cells, dtype=str(existing.dtype))
 
+    def taken(self, rows: Sequence[int]) -> PolarsFrame:
+        """The rows at these positions."""
+        return PolarsFrame(self.native[pl.Series(rows, dtype=pl.Int64)])
+
+    def picked(self, columns: Sequence[int]) -> PolarsFrame:
+        """The columns at these positions."""
+        return PolarsFrame(self.native.select([self.names[at] for at in columns]))
+
     def _evaluated(self, where: pl.Expr) -> pl.Series:
         result = self.native.select(where)
         if result.width != 1:

@@ -11,11 +11,13 @@ from llmframe.core.columns import Column, ColumnType
 from llmframe.errors import UsageError
 from llmframe.frames.base import Frame
 from llmframe.frames.masks import not_boolean
+from llmframe.frames.placement import placement
 from llmframe.frames.polars import PolarsFrame, PolarsSeries, dtype, struct_dtype, struct_series
 
 ASKED: Final = "__llmframe_asked"
 ANSWERS: Final = "__llmframe_answers"
 HELD: Final = "__llmframe_held"
+DERIVED: Final = "__llmframe_derived"
 
 Answerer = Callable[[Frame, list[bool] | None], Sequence[Column]]
 """Rows, and which of them are asked, to new columns; called from threads of polars, several at once."""
@@ -94,6 +96,41 @@ def map_lazy(  # noqa: PLR0913 - the facts of one lazy map
     source = pl.struct(used or existing[:1])
     expression = map_expression(source, answer, parts, name=ANSWERS, where=asked, first=held)
     return frame.with_columns(expression).with_columns(columns).drop(ANSWERS)
+
+
+def derive_lazy(  # noqa: PLR0913 - the facts of one derivation
+    frame: pl.LazyFrame,
+    inputs: Sequence[str],
+    outputs: Sequence[tuple[str, ColumnType]],
+    function: Callable[[list[list[object]]], list[list[object]]],
+    *,
+    drop: Sequence[str],
+    replace: bool,
+) -> pl.LazyFrame:
+    """`frame` with the columns that `function` makes of `inputs`, part by part as the query comes to them."""
+    existing = column_names(frame)
+    placement(existing, [Column(name, type_, []) for name, type_ in outputs], replace=replace)
+
+    def derived(rows: pl.Series) -> pl.Series:
+        table = PolarsFrame(rows.struct.unnest())
+        made = function(table.cells(range(len(inputs)), 0, len(table)))
+        columns = [Column(name, type_, values) for (name, type_), values in zip(outputs, made, strict=True)]
+        return struct_series(DERIVED, columns)
+
+    source = pl.struct(inputs).map_batches(derived, return_dtype=struct_dtype(outputs), is_elementwise=True)
+    columns = [pl.col(DERIVED).struct.field(name) for name, _ in outputs]
+    return frame.with_columns(source.alias(DERIVED)).with_columns(columns).drop(DERIVED, *drop, strict=False)
+
+
+def explode_lazy(
+    frame: pl.LazyFrame, name: str, fields: Sequence[tuple[str, ColumnType]], *, prefix: str
+) -> pl.LazyFrame:
+    """`frame` with a row for each item of the lists in `name`, whose fields stand in its place."""
+    lists = pl.col(name)
+    # newer polars drop the rows of empty lists, older ones keep them, and both keep those of nulls
+    items = frame.with_columns(pl.when(lists.list.len() > 0).then(lists)).explode(name)
+    columns = [lists.struct.field(field).cast(dtype(type_)).alias(prefix + field) for field, type_ in fields]
+    return items.select(part for each in column_names(frame) for part in (columns if each == name else [pl.col(each)]))
 
 
 def _wrapped(rows: pl.Series) -> Frame:

@@ -65,6 +65,15 @@ class RecordsFrame:
         [cells] = self.cells([self.names.index(column.name)], 0, len(self))
         return kept(column, asked, cells, dtype="a list's values")
 
+    def taken(self, rows: Sequence[int]) -> RecordsFrame:
+        """The rows at these positions, as new dicts."""
+        return RecordsFrame([dict(self.native[row]) for row in rows], keys=self._keys)
+
+    def picked(self, columns: Sequence[int]) -> RecordsFrame:
+        """The keys at these positions, in this order, as new dicts."""
+        keys = [self._keys[at] for at in columns]
+        return RecordsFrame([{key: row[key] for key in keys if key in row} for row in self.native], keys=keys)
+
 
 def _values(column: Column) -> list[object]:
     """A value a row; vectors are lists of numbers, and each row's own."""
