@@ -12,14 +12,32 @@ from llmframe.stores.base import Change, Stored
 from llmframe.stores.chunks import chunks
 from llmframe.stores.connections import Connection
 
-COLUMNS: Final = "key, prompt, question, created, input, output, cached, model, finish, checksum, text"
+_BARE: Final = "key, prompt, question, created, input, output, cached, model, finish, checksum, text"
 
-_PUT: Final = (
-    f"INSERT INTO answers ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - nothing of anybody's
+COLUMNS: Final = f"{_BARE}, evidence"
+
+_UPDATE: Final = (
     " ON CONFLICT (key) DO UPDATE SET prompt = excluded.prompt, question = excluded.question,"
     " created = excluded.created, input = excluded.input, output = excluded.output, cached = excluded.cached,"
-    " model = excluded.model, finish = excluded.finish, checksum = excluded.checksum, text = excluded.text"
+    " model = excluded.model, finish = excluded.finish, checksum = excluded.checksum, text = excluded.text,"
+    " evidence = excluded.evidence"
 )
+
+_PUT_BARE: Final = (
+    f"INSERT INTO answers ({_BARE}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - nothing of anybody's
+    + _UPDATE
+)
+
+_PUT: Final = (
+    f"INSERT INTO answers ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - nothing of anybody's
+    + _UPDATE
+)
+
+_CHECKSUM: Final = 9
+"""Its place among the columns."""
+
+_SEAL_DIGITS: Final = 8
+"""Hexadecimal digits in front of evidence: a checksum of its answer and itself."""
 
 _DIGEST_BYTES: Final = 8
 
@@ -50,7 +68,12 @@ def put(connection: Connection, entries: Sequence[tuple[bytes, Stored]]) -> dict
     """The same within a transaction that the caller has begun; returns the numbers of new questions."""
     new: dict[Components, int] = {}
     rows = [_row(key, entry, _question_id(connection, entry.components, new)) for key, entry in entries]
-    connection.executemany(_PUT, rows)
+    if any(entry.evidence is not None for _, entry in entries):
+        connection.executemany(
+            _PUT, [(*row, _sealed(entry, row)) for row, (_, entry) in zip(rows, entries, strict=True)]
+        )
+    else:
+        connection.executemany(_PUT_BARE, rows)
     if connection.execute("SELECT EXISTS (SELECT 1 FROM claims)").fetchone()[0]:
         connection.executemany("DELETE FROM claims WHERE key = ?", [(key,) for key, _ in entries])
     return new
@@ -58,9 +81,11 @@ def put(connection: Connection, entries: Sequence[tuple[bytes, Stored]]) -> dict
 
 def stored(connection: Connection, row: tuple[Any, ...]) -> Stored | None:
     """The entry of a row of `COLUMNS`, whose texts are bytes still; `None` if it isn't what was written."""
-    key, prompt, question, created, input_, output, cached, model, finish, checksum, text = row
+    key, prompt, question, created, input_, output, cached, model, finish, checksum, text, evidence = row
     try:
         if zlib.crc32(text, zlib.crc32(key)) != checksum:
+            return None
+        if evidence is not None and _seal(evidence[_SEAL_DIGITS:], checksum) != evidence[:_SEAL_DIGITS]:
             return None
         return Stored(
             text=text.decode(),
@@ -70,6 +95,7 @@ def stored(connection: Connection, row: tuple[Any, ...]) -> Stored | None:
             created=created / 1000,
             components=None if question is None else _components(connection, question),
             prompt_digest=None if prompt is None else prompt.to_bytes(_DIGEST_BYTES, "big", signed=True),
+            evidence=None if evidence is None else evidence[_SEAL_DIGITS:].decode(),
         )
     except (AttributeError, TypeError, UnicodeDecodeError):
         return None  # values of other types
@@ -120,6 +146,22 @@ def _row(key: bytes, entry: Stored, question: int | None) -> tuple[Any, ...]:
         zlib.crc32(entry.text.encode(), zlib.crc32(key)),
         entry.text,
     )
+
+
+def _sealed(entry: Stored, row: tuple[Any, ...]) -> str | None:
+    """Evidence as it's written beside the values of `row`."""
+    if entry.evidence is None:
+        return None
+    evidence = entry.evidence.encode()
+    return (_seal(evidence, row[_CHECKSUM]) + evidence).decode()
+
+
+def _seal(evidence: bytes, checksum: int) -> bytes:
+    """Goes on from the checksum of the text, for an older llmframe reads the text and knows no evidence.
+
+    Where one has put another text this doesn't fit any more, and the answer counts as missing.
+    """
+    return b"%08x" % zlib.crc32(evidence, checksum)
 
 
 def _digest(digest: bytes) -> int:

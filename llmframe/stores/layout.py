@@ -23,7 +23,7 @@ TABLES: Final = (
     """CREATE TABLE answers (
         id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, prompt INTEGER, question INTEGER, created INTEGER NOT NULL,
         input INTEGER, output INTEGER, cached INTEGER, model TEXT, finish TEXT,
-        checksum INTEGER NOT NULL, text TEXT NOT NULL
+        checksum INTEGER NOT NULL, text TEXT NOT NULL, evidence TEXT
     )""",
     "CREATE INDEX answers_by_prompt ON answers (prompt, question) WHERE prompt IS NOT NULL",
     """CREATE TABLE owners (
@@ -32,6 +32,9 @@ TABLES: Final = (
     "CREATE TABLE claims (key BLOB NOT NULL UNIQUE, owner INTEGER NOT NULL)",
 )
 """Digests, replies and counts; never a prompt. Times are milliseconds since 1970."""
+
+_ADD_EVIDENCE: Final = "ALTER TABLE answers ADD COLUMN evidence TEXT"
+_COUNT_EVIDENCE: Final = "SELECT count(*) FROM pragma_table_info('answers') WHERE name = 'evidence'"
 
 _NAMES: Final = ("questions", "answers", "owners", "claims")
 _COUNT_TABLES: Final = f"SELECT count(*) FROM sqlite_schema WHERE name IN {_NAMES}"  # noqa: S608 - names from above
@@ -66,6 +69,19 @@ def lay_out(connection: sqlite3.Connection) -> str:
     if number(connection, "PRAGMA auto_vacuum") == 0:  # the file had pages already, though no tables
         connection.execute("VACUUM")
     return str(connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+
+
+def complete(connection: sqlite3.Connection) -> None:
+    """Add the column that a file lacks which was laid out before answers had evidence.
+
+    An older llmframe, which names the columns that it knows, goes on reading and writing such a file.
+    """
+    if number(connection, _COUNT_EVIDENCE):
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    if not number(connection, _COUNT_EVIDENCE):  # unless another process was first
+        connection.execute(_ADD_EVIDENCE)
+    connection.execute("COMMIT")
 
 
 def check(connection: sqlite3.Connection) -> int:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Final
 
 from llmframe.stores.aside import begin, identity, set_aside
-from llmframe.stores.layout import APPLICATION_ID, USER_VERSION, check, lay_out, number
+from llmframe.stores.layout import APPLICATION_ID, USER_VERSION, check, complete, lay_out, number
 from llmframe.stores.mounts import network_filesystem
 from llmframe.stores.trouble import DamageError, store_error, translated, trouble
 
@@ -143,6 +143,8 @@ def _examine(path: Path, *, ours: bool, seconds: float) -> None:
         if mode != "wal":
             mode = lay_out(connection)
             version = check(connection)
+        if version == USER_VERSION and mode == "wal":
+            complete(connection)
     finally:
         connection.close()
     if not mode:

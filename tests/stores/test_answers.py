@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+import zlib
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,70 @@ def test_an_answer_that_is_not_what_was_written_counts_as_missing(store, column)
     assert list(store.entries()) == [(b"b", Stored("x"))]
     store.put_many([(b"a", Stored("x"))])
     assert set(store.get_many([b"a", b"b"])) == {b"a", b"b"}
+
+
+@pytest.mark.parametrize(
+    "evidence",
+    [
+        "evidence || ' '",
+        "'00000000' || substr(evidence, 9)",
+        "substr(evidence, 1, 8)",
+        "''",
+        "5",
+        "CAST(x'ff00' AS TEXT)",
+    ],
+)
+def test_an_answer_whose_evidence_is_not_what_was_written_counts_as_missing(store, evidence):
+    store.put_many([(b"a", Stored("x", evidence='{"label":[0.9,0.1]}')), (b"b", Stored("x", evidence="{}"))])
+    other = sqlite3.connect(store.path)
+    with other:
+        other.execute(f"UPDATE answers SET evidence = {evidence} WHERE key = ?", (b"a",))  # noqa: S608 - from above
+    other.close()
+    assert store.get_many([b"a", b"b"]) == {b"b": Stored("x", evidence="{}")}
+
+
+def test_evidence_goes_with_its_answer(store):
+    with_, without = Stored("x", evidence='{"label":[0.9,0.1]}'), Stored("y")
+    store.put_many([(b"a", with_), (b"b", without)])
+    store.put_many([(b"c", with_), (b"c", without), (b"d", without), (b"d", with_)])
+    assert store.get_many([b"a", b"b", b"c", b"d"]) == {b"a": with_, b"b": without, b"c": without, b"d": with_}
+    assert dict(store.entries()) == {b"a": with_, b"b": without, b"c": without, b"d": with_}
+    store.put_many([(b"a", without), (b"b", without)])
+    assert store.get_many([b"a"]) == {b"a": without}
+
+
+EARLIER = "key, prompt, question, created, input, output, cached, model, finish, checksum, text"
+"""What a version before evidence names; changing it here would change nothing that was released."""
+
+
+def test_an_earlier_version_reads_an_answer_with_evidence(store):
+    store.put_many([(b"a", Stored("x", Usage(1, 2, 3), "m", "stop", 1.5, evidence="{}"))])
+    other = sqlite3.connect(store.path)
+    found = other.execute(f"SELECT {EARLIER} FROM answers").fetchall()  # noqa: S608 - from above
+    other.close()
+    # It checks the checksum over key and text.
+    assert found == [(b"a", None, None, 1500, 1, 2, 3, "m", "stop", zlib.crc32(b"x", zlib.crc32(b"a")), "x")]
+
+
+def test_evidence_is_not_taken_for_another_text_that_an_earlier_version_puts_there(store):
+    store.put_many([(b"a", Stored("x", evidence="{}")), (b"b", Stored("x", evidence="{}"))])
+    other = sqlite3.connect(store.path)
+    for key, text in ((b"a", "y"), (b"b", "x"), (b"c", "z")):
+        with other:
+            other.execute(
+                f"INSERT INTO answers ({EARLIER}) VALUES (?, NULL, NULL, 0, 1, 2, 3, 'm', 'stop', ?, ?)"  # noqa: S608
+                " ON CONFLICT (key) DO UPDATE SET prompt = excluded.prompt, question = excluded.question,"
+                " created = excluded.created, input = excluded.input, output = excluded.output,"
+                " cached = excluded.cached, model = excluded.model, finish = excluded.finish,"
+                " checksum = excluded.checksum, text = excluded.text",
+                (key, zlib.crc32(text.encode(), zlib.crc32(key)), text),
+            )
+    other.close()
+    took = Usage(1, 2, 3)
+    assert store.get_many([b"a", b"b", b"c"]) == {
+        b"b": Stored("x", took, "m", "stop", evidence="{}"),  # the same text: the same evidence is true of it
+        b"c": Stored("z", took, "m", "stop"),
+    }
 
 
 def test_texts_of_an_answer_whose_question_is_lost_are_still_read(store):

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from llmframe.stores.layout import APPLICATION_ID, check, lay_out, number
+from llmframe.stores.layout import APPLICATION_ID, check, complete, lay_out, number
 from llmframe.stores.trouble import DamageError
 
 
@@ -107,16 +107,68 @@ def test_a_store_without_its_tables_is_damaged(tmp_path: Path, connection):
     assert number(first, "PRAGMA application_id") == APPLICATION_ID
 
 
+def earlier(connection: sqlite3.Connection) -> sqlite3.Connection:
+    """A store that was laid out before answers had evidence."""
+    lay_out(connection)
+    connection.execute("ALTER TABLE answers DROP COLUMN evidence")
+    return connection
+
+
+def columns(connection: sqlite3.Connection) -> list[str]:
+    return [name for _, name, *_ in connection.execute("PRAGMA table_info(answers)")]
+
+
+def test_an_earlier_file_has_the_columns_of_a_new_one_once_it_is_completed(tmp_path: Path, connection):
+    lay_out(new := connection(tmp_path / "new"))
+    old = earlier(connection(tmp_path / "old"))
+    assert columns(old) == columns(new)[:-1]
+    complete(old)
+    assert columns(old) == columns(new)
+    written = number(old, "PRAGMA schema_version")
+    complete(old)
+    assert number(old, "PRAGMA schema_version") == written
+
+
+def test_of_two_that_complete_a_file_at_once_one_does_it(tmp_path: Path, connection):
+    earlier(connection(tmp_path / "a")).close()
+    first, second = connection(tmp_path / "a"), connection(tmp_path / "a")
+    told: list[str] = []
+
+    def overtake(statement: str) -> None:
+        told.append(statement)
+        if statement == "BEGIN IMMEDIATE":
+            complete(second)
+
+    first.set_trace_callback(overtake)
+    complete(first)
+    first.set_trace_callback(None)
+    assert columns(first)[-1] == "evidence"
+    assert not [each for each in told if each.startswith("ALTER")]
+
+
+def test_what_an_earlier_version_writes_meanwhile_is_there(tmp_path: Path, connection):
+    earlier(connection(tmp_path / "a")).close()
+    old, new = connection(tmp_path / "a"), connection(tmp_path / "a")
+    put = "INSERT INTO answers (key, created, checksum, text) VALUES (?, 1, 2, 'x')"
+    old.execute(put, (b"before",))
+    complete(new)
+    old.execute(put, (b"after",))
+    assert new.execute("SELECT key, evidence FROM answers").fetchall() == [(b"before", None), (b"after", None)]
+
+
 def test_replies_and_counts_are_kept_and_no_prompt(tmp_path: Path, connection):
-    """The tables are read by older and newer versions: a change here raises USER_VERSION."""
+    """The tables are read by older and newer versions: a change here raises USER_VERSION.
+
+    A column at the end that may be null doesn't, for older versions read and write the others.
+    """
     lay_out(first := connection(tmp_path / "a"))
-    columns = {
+    found = {
         table: [name for _, name, *_ in first.execute(f"PRAGMA table_info({table})")]
         for table in ("questions", "answers", "owners", "claims")
     }
-    assert columns == {
+    assert found == {
         "questions": ["id", "model", "params", "schema"],
-        "answers": "id key prompt question created input output cached model finish checksum text".split(),
+        "answers": "id key prompt question created input output cached model finish checksum text evidence".split(),
         "owners": ["id", "place", "pid", "started", "beat"],
         "claims": ["key", "owner"],
     }

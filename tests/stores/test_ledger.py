@@ -322,6 +322,12 @@ def test_answers_and_what_became_of_their_lines_are_kept_together(planned, two, 
     assert two.open_shards([key("a"), key("b"), key("c")]) == {key("c"): "i"}
 
 
+def test_a_batchs_answer_is_kept_with_its_evidence(planned, store):
+    sure = dataclasses.replace(ANSWER, evidence='{"label":[0.9,0.1]}')
+    planned.settle("i", [(key("a"), KEPT), (key("b"), KEPT)], [(key("a"), sure), (key("b"), ANSWER)])
+    assert store.get_many([key("a"), key("b")]) == {key("a"): sure, key("b"): ANSWER}
+
+
 def test_a_line_that_is_settled_stays_as_it_is_and_late_answers_are_kept(planned, store):
     planned.settle("i", [(key("a"), FAILED), (key("a"), KEPT)], [])
     planned.settle("i", [(key("a"), KEPT)], [(key("a"), ANSWER)])

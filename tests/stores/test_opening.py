@@ -74,6 +74,19 @@ def test_a_store_is_opened_again_with_all_it_had(tmp_path: Path):
     assert SqliteStore(filled(tmp_path / "a.sqlite")).get_many(KEYS) == dict(ENTRIES)
 
 
+def test_a_store_from_before_there_was_evidence_gets_room_for_it_and_keeps_its_answers(tmp_path: Path):
+    path = filled(tmp_path / "a.sqlite")
+    other = sqlite3.connect(path)
+    other.execute("ALTER TABLE answers DROP COLUMN evidence")
+    other.close()
+    store = SqliteStore(path)
+    assert store.get_many(KEYS) == dict(ENTRIES)
+    store.put_many([(b"sure", Stored("x", evidence="{}"))])
+    assert store.get_many([b"sure"]) == {b"sure": Stored("x", evidence="{}")}
+    store.close()
+    assert aside(tmp_path) == []
+
+
 @pytest.mark.parametrize("content", [b"label,text\n1,2\n", b"\0" * 5000, b"SQLite format 3\0", b"x"])
 def test_a_file_of_another_kind_is_refused_and_untouched(tmp_path: Path, content: bytes):
     (tmp_path / "notes.txt").write_bytes(content)

@@ -37,6 +37,7 @@ entries = st.builds(
     created=st.integers(0, 2**42).map(lambda ms: ms / 1000),
     components=st.none() | st.builds(Components, *[st.sampled_from(["a" * 16, "b" * 16])] * 3),
     prompt_digest=st.none() | st.binary(min_size=8, max_size=8),
+    evidence=st.none() | texts,
 )
 keys = st.sampled_from([bytes([i]) * 32 for i in range(6)])
 
