@@ -72,6 +72,23 @@ def store_of_parts(cache: CacheOption, client: Client) -> Store:
     return Layered(read=own, fill=[own, store])
 
 
+def cache_of_asks(cache: CacheOption, client: Client, own: MemoryStore) -> CacheOption:
+    """The `cache` of each of a call's maps, so that none of them asks what another one has asked.
+
+    Parameters
+    ----------
+    cache
+        As the call said it.
+    client
+        The map's.
+    own
+        What the maps share where the call reads no store: under `False` and `"refresh"`.
+    """
+    if cache is False:
+        return own
+    return Layered(read=own, fill=[own, _store(cache, client)]) if cache == "refresh" else cache
+
+
 def stores_here(cache: CacheOption) -> list[Store]:
     """The stores that runs under this option may have used; with the usual one that of simulated providers."""
     if cache is False:

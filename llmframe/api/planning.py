@@ -22,6 +22,7 @@ from llmframe.core.prices import Price
 from llmframe.core.request import canonical_json, text_digest
 from llmframe.frames import wrap
 from llmframe.report import PlanReport
+from llmframe.report.plan_report import summed
 from llmframe.stores.base import SharedStore
 
 TOKENS_A_FIELD: Final = 12
@@ -36,6 +37,19 @@ def run_plan(native: object, arguments: Arguments) -> PlanReport:
         return _without_rows(arguments)
     prepared = prepare(asking(arguments), wrap(native), verb="plan")
     return plan_parts(prepared, [prepared])
+
+
+def run_plans(native: object, asks: Sequence[Arguments]) -> PlanReport:
+    """The plan of several maps over the same rows: a request that several of them have is counted once."""
+    if len(asks) == 1 or _is_empty_list(native):
+        return summed([run_plan(native, arguments) for arguments in asks])
+    frame, seen, reports = wrap(native), Distinct(), list[PlanReport]()
+    for arguments in asks:
+        prepared = prepare(asking(arguments), frame, verb="plan")
+        count = _Count(prepared, seen=seen)
+        count.add(prepared.plan())
+        reports.append(count.report())
+    return summed(reports)
 
 
 def plan_parts(whole: Prepared, parts: Iterable[Prepared]) -> PlanReport:
@@ -55,14 +69,14 @@ def plan_parts(whole: Prepared, parts: Iterable[Prepared]) -> PlanReport:
 
 
 class _Count:
-    """What the parts of a plan have in all."""
+    """What the parts of a plan have in all; requests that are `seen` count elsewhere."""
 
-    def __init__(self, whole: Prepared) -> None:
+    def __init__(self, whole: Prepared, *, seen: Distinct | None = None) -> None:
         self._whole, self._schema = whole, whole.asking.schema
         self._service = _service(whole.client, whole.asking.arguments)
         self._store = store_of(whole.asking.arguments.sending.cache, whole.client)
         self._components = whole.asking.question(whole.client).components()
-        self._seen = Distinct()
+        self._seen = Distinct() if seen is None else seen
         self._changes: Counter[str] = Counter()
         self._rows = self._nulls = self._failed = self._not_asked = 0
         self._to_send = self._cached = self._characters = self._bytes = 0

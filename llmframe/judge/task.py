@@ -41,6 +41,8 @@ class Task:
         Name, without prefix, of the column by which several judges are compared; `""`: every field of the schema.
     verdict_type
         Its dtype, where `finish` makes it; `None`: that of the first ask's field of this name.
+    columns
+        Names, without prefix, of what `finish` adds: one that the frame has is refused before anything is asked.
     finish
         `(frame with all asks' columns, the call's prefix) -> frame`; runs after all asks, on lazy frames too.
     """
@@ -48,4 +50,5 @@ class Task:
     asks: tuple[Ask, ...]
     verdict: str
     verdict_type: ColumnType | None = None
+    columns: tuple[str, ...] = ()
     finish: Callable[[Any, str], Any] = lambda frame, _prefix: frame

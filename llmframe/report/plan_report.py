@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -160,6 +161,58 @@ class PlanReport:
         limits = ", ".join(limit_text(name, limit) for name, limit in self.budget.items())
         enough = self.affordable == self.requests
         return f"{limits}: " + ("enough" if enough else f"enough for about {self.affordable:,} requests")
+
+
+def summed(reports: Sequence[PlanReport]) -> PlanReport:
+    """The plan of several maps over the same rows, none of whose requests counts twice; `schema` is the first one's."""
+    if len(reports) == 1:
+        return reports[0]
+    models = dict.fromkeys(report.model for report in reports)
+    changes: Counter[str] = Counter()
+    for report in reports:
+        changes.update(report.changes)
+    known = [report.batch_api for report in reports]
+    first = reports[0]
+    prompts = [prompt for report in reports for prompt in report.prompts]
+    return PlanReport(
+        model=", ".join(models),
+        rows=first.rows,
+        null_rows=max(report.null_rows for report in reports),
+        failed_rows=max(report.failed_rows for report in reports),
+        not_asked=first.not_asked,
+        requests=sum(report.requests for report in reports),
+        cached=sum(report.cached for report in reports),
+        changes=dict(changes),
+        input_tokens=sum(report.input_tokens for report in reports),
+        output_tokens=sum(report.output_tokens for report in reports),
+        characters_per_token=first.characters_per_token,
+        usd=_total(report.usd for report in reports),
+        usd_range=_range(report.usd_range for report in reports),
+        seconds=_total(report.seconds for report in reports if report.seconds is not None),
+        prompts=tuple(prompts[: max(len(report.prompts) for report in reports)]),
+        schema=first.schema,
+        problems=tuple(dict.fromkeys(problem for report in reports for problem in report.problems)),
+        budget=first.budget,
+        mode=first.mode,
+        batch_api=False if False in known else None if None in known else True,
+        usd_batch=_total(report.usd_batch for report in reports),
+        usd_batch_range=_range(report.usd_batch_range for report in reports),
+        batches=None if False in known else sum(report.batches or 0 for report in reports),
+        batch_seconds=first.batch_seconds,
+    )
+
+
+def _total(amounts: Iterable[float | None]) -> float | None:
+    """Their sum; `None` when one of them is unknown, or there is none."""
+    found = list(amounts)
+    known = [amount for amount in found if amount is not None]
+    return sum(known) if found and len(known) == len(found) else None
+
+
+def _range(ranges: Iterable[tuple[float, float] | None]) -> tuple[float, float] | None:
+    found = list(ranges)
+    lows, highs = (_total(None if one is None else one[end] for one in found) for end in (0, 1))
+    return None if lows is None or highs is None else (lows, highs)
 
 
 def _cost(usd: float | None, between: tuple[float, float] | None) -> str:

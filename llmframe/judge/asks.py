@@ -1,0 +1,128 @@
+"""Putting a preset's questions to `map`, one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import fields
+from typing import Any, Final, Literal, overload
+
+from llmframe.api.arguments import LOCAL_ARGUMENTS, Arguments, arguments, lazy_kind
+from llmframe.api.keeping import cache_of_asks
+from llmframe.api.planning import run_plans
+from llmframe.api.prepared import asking
+from llmframe.api.verbs import amap, map  # noqa: A004 - the verb's name
+from llmframe.budget import budget_of
+from llmframe.errors import UsageError
+from llmframe.frames.derived import names_of
+from llmframe.judge.task import Ask, Task
+from llmframe.report import PlanReport
+from llmframe.stores.base import MemoryStore
+
+OPEN: Final = ("confidence", "samples", "distribution", "calibration", "meta", "prefix")
+"""Arguments of `map` that an ask may decide in another way than the call says, for its finish brings back what was
+said."""
+
+_DEFAULTS: Final = {field.name: field.default for field in fields(Arguments)}
+
+
+@overload
+def run(frame: object, task: Task, options: Mapping[str, object], *, plan: Literal[True]) -> PlanReport: ...
+@overload
+def run(frame: Any, task: Task, options: Mapping[str, object], *, plan: bool = False) -> Any: ...
+def run(frame: Any, task: Task, options: Mapping[str, object], *, plan: bool = False) -> Any:
+    """Map every ask of `task`, then finish.
+
+    Parameters
+    ----------
+    frame
+        As `map` takes it; a LazyFrame stays lazy.
+    task
+        Its asks share answers, whatever `cache` says, and one budget.
+    options
+        Arguments of `map` as the call said them, without those that the preset decides.
+    plan
+        Ask nothing, and tell what would be asked.
+
+    Returns
+    -------
+    same kind as `frame`, or PlanReport
+        What `task.finish` makes of it; the plan counts a request that several asks have in common once.
+
+    Raises
+    ------
+    UsageError
+        Before anything is sent, for whatever can't work.
+    RowError
+        Under `on_error="raise"`, by the first ask with a failure.
+    """
+    if not plan:
+        for each in _asks(frame, task, options, verb="map"):
+            frame = map(frame, **each)
+        return task.finish(frame, _prefix(options))
+    said = _said(frame, task, options, verb="plan")
+    if lazy_kind(frame):
+        raise UsageError("`plan` needs rows that are there: collect (part of) the lazy query first")
+    return run_plans(frame, said)
+
+
+async def arun(frame: Any, task: Task, options: Mapping[str, object]) -> Any:
+    """`run` for async code."""
+    for each in _asks(frame, task, options, verb="amap"):
+        frame = await amap(frame, **each)
+    return task.finish(frame, _prefix(options))
+
+
+def _asks(frame: object, task: Task, options: Mapping[str, object], *, verb: str) -> list[dict[str, Any]]:
+    """The arguments of each ask's map, all of them checked before the first."""
+    said = _said(frame, task, options, verb=verb)
+    own = MemoryStore()
+    budget = budget_of(said[0].sending.budget)
+    shared: dict[str, Any] = {} if budget is None else {"budget": budget}
+    asks: list[dict[str, Any]] = []
+    for ask, one in zip(task.asks, said, strict=True):
+        each = {**_options(ask, options), **shared, "prompt_template": ask.template, "schema": ask.schema}
+        client = asking(one).client()
+        if one.mode == "live":  # a batch reads its own answers in the store, where its jobs stand
+            each["cache"] = cache_of_asks(one.sending.cache, client, own)
+        asks.append(each)
+    return asks
+
+
+def _said(frame: object, task: Task, options: Mapping[str, object], *, verb: str) -> list[Arguments]:
+    if lazy_kind(frame) == "Expr":
+        raise UsageError("a preset writes several columns, so it needs a frame, not an expression: `frame.llm`")
+    if task.columns and options.get("into") is not None:
+        raise UsageError("a preset with columns of its own writes no struct: leave `into` out, name them by `prefix=`")
+    said = [arguments(ask.template, ask.schema, _options(ask, options), verb=verb) for ask in task.asks]
+    _refuse_taken(frame, task, options)
+    return said
+
+
+def _options(ask: Ask, options: Mapping[str, object]) -> dict[str, Any]:
+    """What the call said, and over it what the ask decides."""
+    for name, value in options.items():
+        decided = name in ("prompt_template", "schema") or (
+            name in ask.options and name in LOCAL_ARGUMENTS and name not in OPEN
+        )
+        if decided and not any(value is same for same in (None, _DEFAULTS[name], ask.options.get(name))):
+            raise UsageError(f"`{name}` is decided by the preset; leave it out, or ask by `llmframe.map`")
+    return {**options, **ask.options, "prefix": _prefix(options) + ask.prefix}
+
+
+def _refuse_taken(frame: object, task: Task, options: Mapping[str, object]) -> None:
+    if not task.columns or options.get("overwrite"):
+        return
+    prefix, existing = _prefix(options), names_of(frame)
+    taken = [repr(prefix + name) for name in task.columns if prefix + name in existing]
+    if taken:
+        raise UsageError(
+            f"the frame already has {'a column' if len(taken) == 1 else 'columns'} {', '.join(taken)}; "
+            'keep both by `prefix="llm_"`, or replace what is there by `overwrite=True`'
+        )
+
+
+def _prefix(options: Mapping[str, object]) -> str:
+    prefix = options.get("prefix", "")
+    if not isinstance(prefix, str):
+        raise UsageError(f"`prefix` must be text, got {prefix!r}")
+    return prefix
