@@ -9,8 +9,8 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final, Literal, cast, get_args
 
-from llmframe.core.curves import interpolated, logit, moved, reweighted, sigmoid, tempered
 from llmframe.errors import UsageError
+from llmframe.stats.curves import interpolated, logit, moved, reweighted, sigmoid, tempered
 
 Method = Literal["temperature", "platt", "isotonic"]
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from llmframe.core.curves import FLOOR, interpolated, logit, moved, reweighted, sigmoid, tempered
+from llmframe.stats.curves import FLOOR, interpolated, logit, moved, reweighted, sigmoid, tempered
 
 PROBABILITY = st.floats(0.0, 1.0)
 DISTRIBUTION = st.lists(st.floats(0.001, 1.0), min_size=2, max_size=6).map(
