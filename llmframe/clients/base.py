@@ -10,8 +10,11 @@ from llmframe.core.reply import Reply
 from llmframe.core.template import Message
 from llmframe.errors import ErrorKind
 
-Mode = Literal["json_schema", "tools", "json", "text"]
-"""How an answer's shape is asked for; `"text"` when there is no schema."""
+Mode = Literal["json_schema", "tools", "json", "score", "text"]
+"""How an answer's shape is asked for; `"text"` when there is no schema, `"score"` when labels are scored, not written."""
+
+Logprobs = Literal["no", "asked", "tried"]
+"""Whether replies are to tell their tokens' log-probabilities: never, or else the run ends, or where it's possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +29,27 @@ class Dialect:
         Under which name the cap on output goes out.
     asks_usage
         Whether a streamed answer is asked for its usage (`stream_options`), which not every server knows.
+    top_logprobs
+        For how many alternatives of each token it is asked; `None` when no log-probabilities are.
+    ends_run
+        Whether an answer in this dialect shows that the run can't have what it is about, and ends it.
     """
 
     mode: Mode
     max_tokens_name: Literal["max_tokens", "max_completion_tokens"] = "max_tokens"
     asks_usage: bool = False
+    top_logprobs: int | None = None
+    ends_run: bool = False
+
+    @property
+    def logprobs(self) -> bool:
+        """Whether answers in it come with log-probabilities."""
+        return self.top_logprobs is not None
+
+    @property
+    def body(self) -> dict[str, object]:
+        """What it adds to a request about log-probabilities."""
+        return {"logprobs": True, "top_logprobs": self.top_logprobs} if self.logprobs else {}
 
     def with_mode(self, mode: Mode) -> Dialect:
         """The same dialect with another mode."""

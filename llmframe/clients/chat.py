@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, cast
 from pydantic_core import from_json
 
 from llmframe.clients.base import Dialect, Message, Mode
+from llmframe.clients.logprobs import read_tokens
 from llmframe.core.outcome import Usage
 from llmframe.core.reply import Reply, ToolCall
 
@@ -97,15 +98,17 @@ def read_chat(data: dict[str, Any], *, limits: RateLimits | None = None) -> Repl
     choices = data.get("choices")
     choice = _dict(choices[0]) if isinstance(choices, list) and choices else {}  # pyright: ignore[reportUnknownArgumentType]
     message = _dict(choice.get("message"))
-    content = message.get("content")
+    content, logprobs = message.get("content"), choice.get("logprobs")
+    text = text_of(content)
     return Reply(
-        text=text_of(content),
+        text=text,
         tool_calls=_tool_calls(message) if message.get("tool_calls") or message.get("function_call") else (),
         finish_reason=_text(choice.get("finish_reason")),
         refusal=_text(message.get("refusal")) or _refusal_part(content),
         usage=read_usage(_dict(data.get("usage"))),
         model=_text(data.get("model")),
         limits=limits,
+        tokens=read_tokens(logprobs, text) if logprobs else None,
     )
 
 

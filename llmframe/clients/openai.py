@@ -161,7 +161,7 @@ class OpenAIClient:
         """What a dialect adds to the messages, and the part of the body that is the same for every row."""
         if dialect not in self._prepared:
             shape = chat.shape_of(self.schema, dialect.mode)
-            body = {"model": self.model, **self.params.under(dialect.max_tokens_name), **shape.body}
+            body = {"model": self.model, **self.params.under(dialect.max_tokens_name), **dialect.body, **shape.body}
             if self.params.streaming is not None:
                 options = {"include_usage": True} if dialect.asks_usage else self.params.streaming.options
                 body |= {"stream": True} if options is None else {"stream": True, "stream_options": options}

@@ -5,10 +5,11 @@ from __future__ import annotations
 import inspect
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from llmframe.clients import endpoints
-from llmframe.clients.base import Client, Dialect, Mode
+from llmframe.clients.base import Client, Dialect, Logprobs, Mode
 from llmframe.clients.instructor import InstructorClient, Wrapped
 from llmframe.clients.keys import PLACEHOLDER, checked_key, find_key
 from llmframe.clients.openai import OpenAIClient, Origin
@@ -19,7 +20,7 @@ from llmframe.errors import UsageError, did_you_mean
 if TYPE_CHECKING:
     from llmframe.core.schema import Schema
 
-OUTPUT_MODES: tuple[str, ...] = ("auto", "json_schema", "tools", "json")
+OUTPUT_MODES: tuple[str, ...] = ("auto", "json_schema", "tools", "json", "score")
 
 SIMULATED = "simulated"
 """The model's name when a simulated provider is asked without one."""
@@ -54,6 +55,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     timeout: float = 60.0,
     sending: bool = True,
     embeds: bool = False,
+    logprobs: Logprobs = "no",
 ) -> Client:
     """The client for a map; nothing is imported, started or sent yet.
 
@@ -74,7 +76,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     schema
         What is asked for.
     output_mode
-        `"auto"`, `"json_schema"`, `"tools"` or `"json"`.
+        `"auto"`, `"json_schema"`, `"tools"` or `"json"`; `"score"` of an embedded model and one closed field.
     timeout
         Seconds; with `params={"stream": True}` the longest silence between two pieces of an answer. Without it the
         caller bounds the whole request.
@@ -82,6 +84,10 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
         False when the client will never be started: it then needs neither a key nor the provider's package.
     embeds
         Whether vectors are wanted: of embedded models each makes either those or answers.
+    logprobs
+        Whether replies are to tell log-probabilities. With `"asked"` an endpoint that is known to have none is refused
+        here, and the first answer without them of one that refuses to tell ends the run; with `"tried"` both go on
+        without.
 
     Raises
     ------
@@ -93,7 +99,9 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     if output_mode not in OUTPUT_MODES:
         near = did_you_mean(str(output_mode), OUTPUT_MODES)
         raise UsageError(f"output_mode {output_mode!r} is unknown{near or ';'} known: {', '.join(OUTPUT_MODES)}")
-    read = read_params(params, silence=timeout)
+    if output_mode == "score":
+        _check_scores(model, given=base_url is not None or client is not None)
+    read = read_params(params, silence=timeout, logprobs=logprobs)
     if client is not None:
         if base_url is not None or api_key is not None:
             extra = "base_url" if base_url is not None else "api_key"
@@ -115,6 +123,14 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
         raise endpoints.unknown_provider(model, prefix)
     origin, price = _endpoint("openai", api_key, sending=sending)
     return _openai(origin, model, read, schema, output_mode, provider=price)
+
+
+def _check_scores(model: str | None, *, given: bool) -> None:
+    if given or not (model or "").startswith("local/"):
+        raise UsageError(
+            f"output_mode 'score' is for embedded models, such as {_CHATS}; here leave `output_mode` out: "
+            "`confidence=\"logprobs\"` tells how likely a label is, where the endpoint does"
+        )
 
 
 def _address(base_url: str, api_key: str | None, *, sending: bool) -> Origin:
@@ -206,8 +222,9 @@ def _with_instructor(client: Any, *, model: str | None, params: Params, schema: 
     origin = Wrapped(given=client, name=type(inner).__module__.partition(".")[0])
     if origin.name == "anthropic" and params.max_tokens is None and "max_tokens" not in defaults:
         raise UsageError('anthropic wants a cap on every reply; give it: `params={"max_tokens": 1024}`')
-    modes = _modes(schema, output_mode, ("tools", "json"))
-    return InstructorClient(origin, model=named, schema=schema, params=params, dialects=_dialects(modes, params))
+    _refuse_scores(origin.name, params)
+    dialects = _plain(_modes(schema, output_mode, ("tools", "json")), params)
+    return InstructorClient(origin, model=named, schema=schema, params=params, dialects=dialects)
 
 
 def _default_model(create: Any) -> str | None:
@@ -225,6 +242,8 @@ def _over(params: Params, defaults: Params) -> Params:
         headers={**defaults.headers, **params.headers},
         query={**defaults.query, **params.query},
         streaming=params.streaming or defaults.streaming,
+        logprobs=params.logprobs,
+        top_logprobs=params.top_logprobs,
     )
 
 
@@ -236,6 +255,10 @@ def _embedded(name: str, params: Params, schema: Schema, output_mode: str, *, em
         raise UsageError(f"'local/{name}' chats and makes no vectors; one that embeds: {_EMBEDS}")
     if found.embeds and not embeds:
         raise UsageError(f"'local/{name}' makes vectors (`embed`), not answers; one that chats: {_CHATS}")
+    if output_mode == "score":
+        from llmframe.clients.local_scoring import ScoringClient  # noqa: PLC0415 - an extra
+
+        return ScoringClient(Origin(embedded=found), model=found.alias, schema=schema, params=params)
     return _openai(Origin(embedded=found), found.alias, params, schema, output_mode, provider=EMBEDDED)
 
 
@@ -244,12 +267,13 @@ def _foreign(  # noqa: PLR0913 - parts of one client
 ) -> Client:
     prefix, _, rest = model.partition("/")
     found = endpoints.FOREIGN[prefix]
+    _refuse_scores(prefix, params)
     if sending:
         endpoints.need_packages(prefix, found)
     needed = sending and bool(found.key_variables)
     key = find_key(api_key, found.key_variables, whom=prefix, needed=needed)
     origin = Wrapped(name=prefix, model=model, api_key=api_key, key=key, price_name=found.price_name)
-    dialects = _dialects(_modes(schema, output_mode, ("tools", "json")), params)
+    dialects = _plain(_modes(schema, output_mode, ("tools", "json")), params)
     return InstructorClient(origin, model=rest, schema=schema, params=params, dialects=dialects)
 
 
@@ -268,6 +292,29 @@ def _modes(schema: Schema, output_mode: str, auto: tuple[Mode, ...]) -> tuple[Mo
     return auto if output_mode == "auto" else tuple(mode for mode in _AUTO if mode == output_mode)
 
 
+def _refuse_scores(provider: str, params: Params) -> None:
+    if params.logprobs == "asked":
+        raise UsageError(
+            f'{provider!r} tells no log-probabilities here; use `confidence="votes", samples=5`, or give `base_url=` '
+            "of an OpenAI-compatible endpoint that does"
+        )
+
+
 def _dialects(modes: tuple[Mode, ...], params: Params) -> tuple[Dialect, ...]:
+    """One a mode; where log-probabilities are wanted first those that can have them, then what goes without."""
+    plain, top = _plain(modes, params), params.top_logprobs
+    if top is None:
+        return plain
+    scored = tuple(each for each in plain if each.mode != "tools")  # arguments of a call come without
+    if params.logprobs == "tried":
+        return (*(replace(each, top_logprobs=top) for each in scored), *plain)
+    if not scored:
+        raise UsageError(
+            'output_mode "tools" has no log-probabilities: leave it out, or use `confidence="votes", samples=5`'
+        )
+    return (*(replace(each, top_logprobs=top) for each in scored), *(replace(each, ends_run=True) for each in scored))
+
+
+def _plain(modes: tuple[Mode, ...], params: Params) -> tuple[Dialect, ...]:
     asks_usage = params.streaming is not None and params.streaming.options is None
     return tuple(Dialect(mode, params.max_tokens_name, asks_usage) for mode in modes)

@@ -6,8 +6,9 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
-from typing import Any, Literal, cast
+from typing import Any, Final, Literal, cast
 
+from llmframe.clients.base import Logprobs
 from llmframe.errors import UsageError
 
 TokenName = Literal["max_tokens", "max_completion_tokens"]
@@ -28,6 +29,9 @@ _REFUSED = MappingProxyType(
         "base_url": "give `base_url=`",
     }
 )
+ALTERNATIVES: Final = 20
+"""The most `top_logprobs` that OpenAI takes."""
+
 _STREAM = ("stream", "stream_options")
 _TRANSPORT = frozenset({"timeout", "max_retries", "api_key", "base_url"})
 """Of these, words that mean nothing to us inside a body: a server may have parameters of its own by that name."""
@@ -51,7 +55,10 @@ class Streaming:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Params:
-    """`params` taken apart: JSON for the body, the cap on output, headers and query of every request."""
+    """`params` taken apart: JSON for the body, the cap on output, headers and query of every request.
+
+    `top_logprobs` is for how many alternatives of each token to ask, by `logprobs`; the body says nothing of it.
+    """
 
     body: Mapping[str, object] = field(default_factory=dict[str, object])
     max_tokens: int | None = None
@@ -59,13 +66,43 @@ class Params:
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
     query: Mapping[str, object] = field(default_factory=dict[str, object])
     streaming: Streaming | None = None
+    logprobs: Logprobs = "no"
+    top_logprobs: int | None = None
 
     def under(self, name: TokenName) -> dict[str, object]:
         """The body part with the cap, if there is one, under `name`."""
         return dict(self.body) if self.max_tokens is None else {**self.body, name: self.max_tokens}
 
 
-def read_params(params: Mapping[str, object], *, silence: float = 60.0) -> Params:
+def scored_params(params: Mapping[str, object]) -> dict[str, object]:
+    """`params` of requests whose replies tell log-probabilities, as they count in fingerprints.
+
+    Returns
+    -------
+    dict
+        With `logprobs` True and `top_logprobs`, `ALTERNATIVES` unless said. Unchanged where `params` say
+        `"logprobs": False`: such replies tell none.
+
+    Raises
+    ------
+    UsageError
+        If what `params` say of them can't be sent.
+    """
+    extra = _mapping(params.get("extra_body"), "extra_body")
+    for key in ("logprobs", "top_logprobs"):
+        if key in extra:
+            raise UsageError(f"params['extra_body'] key {key!r} can't be set there; give it in params itself")
+    wanted, top = params.get("logprobs", True), params.get("top_logprobs", ALTERNATIVES)
+    if not isinstance(wanted, bool):
+        raise UsageError(f"params['logprobs'] must be True or False, got {wanted!r}")
+    if not wanted:
+        return dict(params)
+    if isinstance(top, bool) or not isinstance(top, int) or top < 0:
+        raise UsageError(f"params['top_logprobs'] must be an integer from 0 to {ALTERNATIVES}, got {top!r}")
+    return {**params, "logprobs": True, "top_logprobs": top}
+
+
+def read_params(params: Mapping[str, object], *, silence: float = 60.0, logprobs: Logprobs = "no") -> Params:
     """`params` as requests use them.
 
     Parameters
@@ -75,16 +112,20 @@ def read_params(params: Mapping[str, object], *, silence: float = 60.0) -> Param
         body, `extra_headers` and `extra_query` go where they say.
     silence
         Longest wait for the next piece of an answer that streams, in seconds.
+    logprobs
+        Whether replies are to tell log-probabilities.
 
     Raises
     ------
     UsageError
-        If a key belongs to an argument of ours, a value isn't JSON, or a header can't be sent.
+        If a key belongs to an argument of ours, a value isn't JSON, a header can't be sent, or log-probabilities are
+        asked for and declined.
     """
     for key in params:
         if key in _REFUSED:
             raise UsageError(f"params key {key!r} can't be set there; {_REFUSED[key]}")
-    rest = dict(params)
+    rest = dict(params) if logprobs == "no" else scored_params(params)
+    top = _alternatives(rest, logprobs)
     extra = _mapping(rest.pop("extra_body", None), "extra_body")
     for key in extra:
         if key in _REFUSED and key not in _TRANSPORT:
@@ -114,7 +155,21 @@ def read_params(params: Mapping[str, object], *, silence: float = 60.0) -> Param
         headers=cast("dict[str, str]", headers),
         query=query,
         streaming=streaming,
+        logprobs=logprobs,
+        top_logprobs=top,
     )
+
+
+def _alternatives(rest: dict[str, object], logprobs: Logprobs) -> int | None:
+    """Take out of `rest` what scores ask about log-probabilities."""
+    if logprobs == "no":
+        return None
+    if rest.get("logprobs"):
+        rest.pop("logprobs")
+        return cast("int", rest.pop("top_logprobs"))
+    if logprobs == "asked":
+        raise UsageError('params["logprobs"] is False with `confidence="logprobs"`; leave it out')
+    return None
 
 
 def _streaming(stream: object, options: object, silence: float) -> Streaming | None:

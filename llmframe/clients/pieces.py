@@ -14,8 +14,8 @@ _DATA, _EVENT = b"data:", b"event:"
 class Pieces:
     """Reads server-sent events with `chat.completion.chunk` objects in them.
 
-    Of several values of one thing the last counts, but texts grow: content, refusal, the arguments of calls. Other
-    choices than the first aren't asked for and left out.
+    Of several values of one thing the last counts, but these grow: content, refusal, the arguments of calls,
+    log-probabilities. Other choices than the first aren't asked for and left out.
 
     Attributes
     ----------
@@ -40,6 +40,7 @@ class Pieces:
         self._calls: list[tuple[object, dict[str, Any]]] = []
         self._old_call: dict[str, Any] = {}
         self._whole: dict[str, Any] | None = None
+        self._logprobs: dict[str, Any] = {}
         self._finish_reason: object = None
 
     @property
@@ -80,7 +81,9 @@ class Pieces:
             "tool_calls": [{"type": "function", "function": function} for _, function in self._calls],
             "function_call": self._old_call or None,
         }
-        return {**self._head, "choices": [{"index": 0, "message": message, "finish_reason": self._finish_reason}]}
+        choice = {"index": 0, "message": message, "finish_reason": self._finish_reason}
+        told = {"logprobs": self._logprobs} if self._logprobs else {}
+        return {**self._head, "choices": [{**choice, **told}]}
 
     def _line(self, line: bytes) -> None:
         if line.startswith(_DATA):
@@ -126,6 +129,8 @@ class Pieces:
 
     def _choose(self, choice: dict[str, Any]) -> None:
         self._finish_reason = choice.get("finish_reason") or self._finish_reason
+        if isinstance(choice.get("logprobs"), dict):
+            _append(self._logprobs, choice["logprobs"])
         delta: Any = choice.get("delta")
         if not isinstance(delta, dict):
             if isinstance(choice.get("message"), dict):  # a server that sends the whole in one event
@@ -161,6 +166,13 @@ class Pieces:
         if all(isinstance(piece, str) for piece in self._content):
             return "".join(cast("list[str]", self._content))
         return [{"type": "text", "text": piece} if isinstance(piece, str) else piece for piece in self._content]
+
+
+def _append(logprobs: dict[str, Any], piece: dict[str, Any]) -> None:
+    """Lists of a piece, one entry a token, go to the end of those that came before."""
+    for name, entries in piece.items():
+        if isinstance(entries, list):
+            logprobs.setdefault(name, []).extend(entries)
 
 
 def _grow(function: dict[str, Any], piece: dict[str, Any]) -> None:

@@ -33,8 +33,11 @@ _REFUSED = frozenset(
 _SHAPE_PARAMS = ("response_format", "tools", "tool_choice", "functions", "output_format", "output_config")
 _SHAPE_CODES = frozenset({"invalid_json_schema", "invalid_function_parameters", "unsupported_response_format"})
 _USAGE_PARAM = "stream_options"  # servers that check nothing but names put it into the message alone
+_SCORES_PARAM = "logprobs"  # so do they for these; OpenAI names them in the words of a 403 alone
+_FEW_ALTERNATIVES = 5  # what servers take that refuse 20
 _TOKEN_NAMES = ("max_tokens", "max_completion_tokens")
 _STEP_STATUS = frozenset({400, 404, 415, 422, 501})
+_SCORES_STATUS = _STEP_STATUS | {403}
 _NOT_FOUND = 404  # without a word on the form it's the model or the address, for all rows
 
 
@@ -84,11 +87,14 @@ def next_dialects(current: Dialect, error: RequestError, all_: tuple[Dialect, ..
     tuple of Dialect
         Empty when the refusal speaks of the row, the account or another parameter. A refused `max_tokens` gives the
         same mode with `max_completion_tokens`, and the reverse: a caller leaves out what it has tried already. Refused
-        `stream_options` give the same mode without them.
+        `stream_options` give the same mode without them, refused `logprobs` the same without these; before that
+        `top_logprobs` are tried with fewer.
     """
     other = _other_token_name(current, error)
     if other is not None:
         return (other,)
+    if current.logprobs and _speaks_of_scores(error):
+        return _fewer_scores(current, error, all_)
     silent = (replace(current, asks_usage=False),) if current.asks_usage else ()
     if silent and error.kind == "bad_request" and _USAGE_PARAM in f"{error.param} {error.detail}":
         return silent
@@ -120,9 +126,27 @@ def _names_shape(param: str | None) -> bool:
     return param is not None and param.startswith(_SHAPE_PARAMS)
 
 
+def _speaks_of_scores(error: RequestError) -> bool:
+    if error.status not in _SCORES_STATUS or error.kind not in {"bad_request", "not_found", "auth"}:
+        return False
+    return _SCORES_PARAM in (error.detail if error.param is None else error.param)
+
+
+def _fewer_scores(current: Dialect, error: RequestError, all_: tuple[Dialect, ...]) -> tuple[Dialect, ...]:
+    without = tuple(_put(each, current) for each in all_ if each.mode == current.mode and not each.logprobs)
+    named = f"top_{_SCORES_PARAM}" in f"{error.param} {error.detail}"
+    if named and (current.top_logprobs or 0) > _FEW_ALTERNATIVES:
+        return (replace(current, top_logprobs=_FEW_ALTERNATIVES), *without)
+    return without
+
+
 def _following(current: Dialect, all_: tuple[Dialect, ...]) -> tuple[Dialect, ...]:
-    modes = [dialect.mode for dialect in all_]
-    if current.mode not in modes:
-        return ()
-    rest = all_[modes.index(current.mode) + 1 :]
-    return tuple(replace(current, mode=dialect.mode) for dialect in rest)
+    forms = [(dialect.mode, dialect.logprobs) for dialect in all_]
+    here = (current.mode, current.logprobs)
+    return tuple(_put(each, current) for each in all_[forms.index(here) + 1 :]) if here in forms else ()
+
+
+def _put(form: Dialect, current: Dialect) -> Dialect:
+    """`form` with what is known already of the server's other words."""
+    top = current.top_logprobs if form.logprobs and current.logprobs else form.top_logprobs
+    return replace(form, max_tokens_name=current.max_tokens_name, asks_usage=current.asks_usage, top_logprobs=top)

@@ -10,10 +10,17 @@ from typing import Final
 from llmframe.clients.base import Client, Dialect, RequestError
 from llmframe.clients.batch import Batches
 from llmframe.clients.refusals import next_dialects
+from llmframe.core.outcome import Failure
 from llmframe.core.reply import Reply
 
 FIRST: Final = 8
 """Requests that go out before an answer has shown that the server takes their form: as many as a gate begins with."""
+
+NO_LOGPROBS: Final = Failure(
+    "bad_request",
+    'the endpoint refuses `logprobs`; use `confidence="votes", samples=5`, or `confidence="auto"`',
+)
+"""The end of a run that can't do without."""
 
 _remembered: dict[Hashable, Dialect] = {}
 
@@ -38,10 +45,19 @@ class Negotiation:
     A refusal that may concern the form of the request waits for the requests in flight: an answer to one of them
     makes it the row's own fault. When none comes, it is tried in the other dialects with that same row; the first
     that the server takes holds for the run, and for later runs of the process against the same endpoint and model.
+
+    Parameters
+    ----------
+    note
+        Told what was settled, in words.
+    halt
+        Told when an answer came in a dialect that ends the run: the answer is kept, nothing more is to be sent.
     """
 
-    def __init__(self, client: Client, *, note: Callable[[str], None]) -> None:
-        self._client, self._note = client, note
+    def __init__(
+        self, client: Client, *, note: Callable[[str], None], halt: Callable[[Failure], None] = lambda _: None
+    ) -> None:
+        self._client, self._note, self._halt = client, note, halt
         self.dialect = known_dialect(client)
         self._settled = False
         self._trusted = _memory(client) in _remembered
@@ -100,6 +116,8 @@ class Negotiation:
         async with self._lock:
             if used == self.dialect:
                 return await self._probe(error, used, ask)
+        if self.dialect.ends_run:
+            raise RequestError("cancelled", NO_LOGPROBS.detail)
         return await ask(self.dialect)  # settled meanwhile; all that were refused go on at once
 
     async def _probe(
@@ -135,7 +153,8 @@ class Negotiation:
 
     def _adopt(self, dialect: Dialect, used: Dialect, error: RequestError) -> None:
         self.dialect = dialect
-        remember(self._client, dialect)
+        if not dialect.ends_run:  # another server may stand there when it's tried again
+            remember(self._client, dialect)
         self._settle()
         words: list[str] = []
         if dialect.mode != used.mode:
@@ -144,6 +163,10 @@ class Negotiation:
             words.append(f"sent {dialect.max_tokens_name} instead of {used.max_tokens_name}")
         if dialect.asks_usage != used.asks_usage:
             words.append("sent no stream_options (usage is unknown)")
+        if dialect.top_logprobs != used.top_logprobs:
+            words.append(_scores(dialect))
+        if dialect.ends_run:
+            self._halt(NO_LOGPROBS)
         self._note(f"{' and '.join(words)}, because the server refused ({_word(error)})")
 
 
@@ -158,7 +181,13 @@ def _difference(dialect: Dialect, used: Dialect) -> str:
         return dialect.mode
     if dialect.max_tokens_name != used.max_tokens_name:
         return dialect.max_tokens_name
+    if dialect.top_logprobs != used.top_logprobs:
+        return _scores(dialect).removeprefix("sent ")
     return "no stream_options"
+
+
+def _scores(dialect: Dialect) -> str:
+    return f"sent top_logprobs={dialect.top_logprobs}" if dialect.logprobs else "sent no logprobs (answers tell none)"
 
 
 def _word(error: RequestError) -> str:

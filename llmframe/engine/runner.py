@@ -112,7 +112,7 @@ class Runner:
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan."""
         self._queue = WorkQueue(self._jobs(), clock=self._shared.clock)
-        self._talk = Negotiation(self._client, note=self._run.metrics.notes.append)  # by what batches have learnt
+        self._talk = Negotiation(self._client, note=self._run.metrics.notes.append, halt=self._run.halt)
         self._run.send()
         self._sender.join()
         self._run.stopping.add(self._hurry)
