@@ -31,17 +31,14 @@ Fallback = Literal["batch", "live"] | None
 """What becomes of rows that a batch left without a valid answer."""
 
 
-class MapOptions(TypedDict, total=False):
-    """The keyword arguments of `map`, for the verbs that pass them on."""
+class PresetOptions(TypedDict, total=False):
+    """The keyword arguments of `map` that every preset passes on."""
 
-    system: object
-    examples: object
     where: object
     on_null: OnNull
     prefix: str
     into: str | None
     overwrite: bool
-    labels: Labels
     nested: Nested
     confidence: Literal["stated"] | None
     samples: int
@@ -68,6 +65,14 @@ class MapOptions(TypedDict, total=False):
     prices: Prices | Unset
     cache: CacheOption | Unset
     output_mode: OutputMode | Unset
+
+
+class MapOptions(PresetOptions, total=False):
+    """The keyword arguments of `map`, for the verbs that pass them on."""
+
+    system: object
+    examples: object
+    labels: Labels
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

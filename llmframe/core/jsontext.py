@@ -94,6 +94,11 @@ def folded(node: object, schema: JsonSchema, defs: JsonSchema) -> object:
     return node
 
 
+def bare_label(label: str) -> str:
+    """A label without what `folded` passes over: case, blanks around it, one final full stop."""
+    return label.strip().removesuffix(".").rstrip().casefold()
+
+
 def _label(text: str, shapes: list[JsonSchema]) -> str:
     allowed: list[str] = []
     for shape in shapes:
@@ -104,12 +109,8 @@ def _label(text: str, shapes: list[JsonSchema]) -> str:
             return text  # any text is allowed here
     if text in allowed:
         return text
-    near = {label for label in allowed if _bare(label) == _bare(text)}
+    near = {label for label in allowed if bare_label(label) == bare_label(text)}
     return near.pop() if len(near) == 1 else text
-
-
-def _bare(label: str) -> str:
-    return label.strip().removesuffix(".").rstrip().casefold()
 
 
 def _shapes(schema: JsonSchema, defs: JsonSchema) -> Iterator[JsonSchema]:
