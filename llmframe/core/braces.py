@@ -13,6 +13,7 @@ from itertools import repeat
 from typing import cast
 
 from llmframe.core.cells import CellError, OnNull, Texts, cell_text, cell_texts
+from llmframe.core.fences import fenced
 from llmframe.core.outcome import Failure
 from llmframe.errors import UsageError, did_you_mean
 
@@ -46,10 +47,11 @@ class Field:
 
 @dataclass(frozen=True, slots=True)
 class BraceTemplate:
-    """A parsed brace template with at least one field."""
+    """A parsed brace template with at least one field; `fences` stand around its cells where that is said."""
 
     pieces: tuple[str | Field, ...]
     on_null: OnNull = "skip"
+    fences: bool = False
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -78,6 +80,8 @@ class BraceTemplate:
             texts[field] = column.texts
             for row, failure in column.failures.items():
                 failures.setdefault(row, failure)
+        if self.fences:
+            texts = dict(zip(texts, fenced(list(texts.values())), strict=True))
         # Joining columns side by side stays in C: 0.3 s per million rows, 5 times less than a loop over rows.
         streams: list[Iterable[str]] = [texts[p] if isinstance(p, Field) else repeat(p, rows) for p in self.pieces]
         return Texts(list(map("".join, zip(*streams, strict=True))), failures)

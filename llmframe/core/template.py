@@ -50,16 +50,20 @@ class Template:
         `"braces"`, `"jinja2"`, or `"auto"`: Jinja2 when there is `{% %}` or a blank after `{{`, braces otherwise.
     literal
         True: the text is sent as it is, its braces too, and needs no column.
+    fenced
+        True: every cell stands between two lines of backticks, more of them than any cell of the row has side by side,
+        so that no cell can end itself and be taken for the prompt's own words. Braces only.
 
     Raises
     ------
     UsageError
-        If `text` is empty or can't be sent, or `syntax` isn't known or stands beside `literal`.
+        If `text` is empty or can't be sent, or `syntax` isn't known or stands beside `literal` or `fenced`.
     """
 
     text: str
     syntax: Syntax = field(default="auto", kw_only=True)
     literal: bool = field(default=False, kw_only=True)
+    fenced: bool = field(default=False, kw_only=True)
 
     def __post_init__(self) -> None:
         """Check the values."""
@@ -72,6 +76,9 @@ class Template:
             raise UsageError(f"syntax={self.syntax!r} isn't known{close or ';'} it is one of {get_args(Syntax)!r}")
         if self.literal and self.syntax != "auto":
             raise UsageError(f"literal=True sends the text as it is; leave out syntax={self.syntax!r}")
+        if self.fenced and (self.literal or self.syntax == "jinja2"):
+            other = "literal=True" if self.literal else f"syntax={self.syntax!r}"
+            raise UsageError(f"fenced=True fences the cells of a template in braces; leave out {other}")
         try:
             checked_text(self.text)
         except CellError as error:
@@ -291,14 +298,14 @@ class _Reader:
             self.literal = self.literal or what == "prompt"
             return spec.text
         self.texts.append(spec.text)
-        if spec.syntax == "jinja2" or (spec.syntax == "auto" and self._is_jinja(spec.text, what)):
+        if spec.syntax == "jinja2" or (spec.syntax == "auto" and not spec.fenced and self._is_jinja(spec.text, what)):
             return self._read_jinja(spec.text, what)
         pieces = parse_braces(spec.text, self.names, series=self.series, what=what)
         fields = sum(isinstance(piece, Field) for piece in pieces)
         if not fields:
             return "".join(cast("tuple[str, ...]", pieces))
         self.uses += fields
-        self.slots.append(BraceTemplate(pieces, self.on_null))
+        self.slots.append(BraceTemplate(pieces, self.on_null, spec.fenced))
         return len(self.slots) - 1
 
     def check_columns(self) -> None:
