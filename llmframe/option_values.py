@@ -24,7 +24,7 @@ class KeepsAnswers(Protocol):
 
 
 Priority = Literal["high", "normal", "low"]
-OutputMode = Literal["auto", "json_schema", "tools", "json"]
+OutputMode = Literal["auto", "json_schema", "tools", "json", "score"]
 CacheOption = bool | str | os.PathLike[str] | KeepsAnswers
 Prices = Mapping[str, Mapping[str, float]]
 """Dollars per million tokens by model: `{"my-model": {"input": 0.15, "output": 0.6, "cached": 0.075, "batch": 1}}`."""

@@ -116,7 +116,8 @@ class SendOptions:
         nothing is kept after the run. Replies of a `llmframe.testing.Provider` stay in the process unless a path or a
         store is given.
     output_mode
-        `"json_schema"`, `"tools"`, `"json"`, or `"auto"`, which steps down once when the server refuses.
+        `"json_schema"`, `"tools"`, `"json"`, or `"auto"`, which steps down once when the server refuses. `"score"`:
+        embedded models and schemas of one closed field; no answer is written, the labels' probabilities are read.
     """
 
     model: str | None = None

@@ -211,7 +211,7 @@ def test_a_refused_value_changes_nothing():
         ("cache", " ", "`cache` must be True, False, 'refresh', a path or a store, got ' '"),
         ("cache", None, "`cache` must be True, False, 'refresh', a path or a store, got None"),
         ("cache", dict, "`cache` must be True, False, 'refresh', a path or a store, got <class 'dict'>"),
-        ("output_mode", "tool", "`output_mode` must be one of 'auto', 'json_schema', 'tools', 'json', got 'tool'"),
+        ("output_mode", "tool", "`output_mode` must be one of 'auto', 'json_schema', 'tools', 'json', 'score', got"),
     ],
 )
 def test_a_value_that_can_not_work_is_refused_by_name(name: str, value: object, message: str):

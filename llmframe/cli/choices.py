@@ -157,7 +157,9 @@ Params = Annotated[
 OutputModeOption = Annotated[
     OutputMode | None,
     typer.Option(
-        metavar="auto|json_schema|tools|json", help="How the schema is sent; auto finds out.", rich_help_panel=SENDING
+        metavar="auto|json_schema|tools|json|score",
+        help="How the schema is sent; auto finds out. score: an embedded model and one closed field, no text is made.",
+        rich_help_panel=SENDING,
     ),
 ]
 Mode = Annotated[
