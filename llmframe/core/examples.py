@@ -1,10 +1,10 @@
-"""Few-shot examples: a prompt's own turns, rendered for a row that isn't in the frame."""
+"""Few-shot examples: a prompt's own turns, rendered for other rows than the one that is asked."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import cast
+from typing import Final, cast
 
 from llmframe.core.braces import BraceTemplate, listed
 from llmframe.core.callables import CallablePrompt, tail_messages
@@ -19,6 +19,55 @@ Slot = BraceTemplate | JinjaTemplate
 
 SlotText = str | int
 """A text of a turn: constant, or the number of a slot."""
+
+Rendered = str | tuple[str, ...]
+"""What differs between rows: the text of a prompt's one slot, or of its several (or no) slots."""
+
+Asked = Rendered | tuple[Turn[SlotText], ...]
+"""What a row or an example asks, system messages apart: the texts of its slots; of a callable its turns."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """Rendered examples, of which a row doesn't see those that ask what it asks: it would read its own answer.
+
+    Parameters
+    ----------
+    start
+        How many of the prompt's turns stand before the examples.
+    turns
+        The turns of each example, the answer last.
+    asked
+        The examples by what they ask. Empty where all rows ask the same: then all see all examples.
+    slots
+        The slots in a row's own turns, where other turns have slots, too.
+    tail
+        Where in a rendered row the texts of a callable begin.
+    """
+
+    start: int
+    turns: tuple[tuple[Turn[SlotText], ...], ...]
+    asked: Mapping[Asked, frozenset[int]]
+    slots: tuple[int, ...] | None = None
+    tail: int | None = None
+
+    def asked_by(self, rendered: Rendered) -> Asked:
+        """What a rendered row asks, to be looked for in `asked`."""
+        if self.tail is not None:
+            return own_turns((rendered,) if isinstance(rendered, str) else rendered[self.tail :])
+        return rendered if self.slots is None else tuple([rendered[slot] for slot in self.slots])
+
+    def seen_by(self, rendered: Rendered, turns: Sequence[Turn[SlotText]]) -> Sequence[Turn[SlotText]]:
+        """`turns`, those of the whole prompt, as a rendered row sees them."""
+        if not self.asked or (same := self.asked.get(self.asked_by(rendered))) is None:
+            return turns
+        stop = self.start + sum(map(len, self.turns))
+        others = [turn for number, each in enumerate(self.turns) if number not in same for turn in each]
+        return [*turns[: self.start], *others, *turns[stop:]]
+
+
+NONE_SHOWN: Final = Shown(0, (), {})
+"""No examples."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +111,50 @@ class Shots:
             raise UsageError(f"{what} has a row of type {type(row).__name__!r}; a dict of columns is expected")
         return [*self._asked(cast("Mapping[str, object]", row), what), Turn("assistant", (answer,))]
 
-    def _asked(self, row: Mapping[str, object], what: str) -> list[Turn[SlotText]]:
+    def shown(self, pairs: Sequence[object], *, start: int) -> Shown:
+        """The examples of a prompt, which stand behind `start` turns.
+
+        Raises
+        ------
+        UsageError
+            As `turns`.
+        """
+        if not pairs:
+            return NONE_SHOWN
+        turns = tuple(tuple(self.turns(pair, number)) for number, pair in enumerate(pairs, 1))
+        own = [it for turn in self.body for it in turn.texts if isinstance(it, int)]
+        lone = len(self.slots) == 1 and self.function is None
+        asked: dict[Asked, frozenset[int]] = {}
+        for number, (*question, _) in enumerate(turns):
+            key: Asked = tuple(question)
+            if self.function is None:
+                texts = self._slot_texts(question)
+                key = texts[0] if lone and texts else texts
+            if key != ():
+                asked[key] = asked.get(key, frozenset()) | {number}
+        whole = self.function is not None or len(own) == len(self.slots)
+        return Shown(
+            start,
+            turns,
+            asked,
+            slots=None if whole else tuple(own),
+            tail=None if self.function is None else len(self.slots),
+        )
+
+    def _slot_texts(self, question: Sequence[Turn[SlotText]]) -> tuple[str, ...]:
+        return tuple(
+            cast("str", text)
+            for own, told in zip(self.body, question, strict=True)
+            for it, text in zip(own.texts, told.texts, strict=True)
+            if isinstance(it, int)
+        )
+
+    def _asked(self, row: Mapping[str, object], what: str) -> Sequence[Turn[SlotText]]:
         if self.function is not None:
             tail = self.function.tail(row)
             if isinstance(tail, Failure):
                 raise UsageError(f"{what} can't be rendered: {tail.detail}")
-            told = [cast("Turn[str]", turn) for turn in read_messages(tail_messages(tail))]
-            return [turn.map(_constant) for turn in told if turn.role not in SYSTEM_ROLES]
+            return own_turns(tail)
         return [turn.map(lambda text: self._text(text, row, what)) for turn in self.body]
 
     def _text(self, text: SlotText, row: Mapping[str, object], what: str) -> SlotText:
@@ -87,5 +173,9 @@ class Shots:
         return filled.texts[0]
 
 
-def _constant(text: str) -> SlotText:
-    return text
+def own_turns(tail: Sequence[str]) -> tuple[Turn[SlotText], ...]:
+    """The turns of what a callable gave for a row, without system messages."""
+    if len(tail) == 1:
+        return (Turn("user", (tail[0],)),)
+    told = cast("list[Turn[SlotText]]", read_messages(tail_messages(tail)))
+    return tuple(turn for turn in told if turn.role not in SYSTEM_ROLES)

@@ -11,7 +11,7 @@ from typing import Literal, cast, get_args
 from llmframe.core.braces import BraceTemplate, Field, absent_column, listed, parse_braces
 from llmframe.core.callables import CallablePrompt, Tail, tail_messages
 from llmframe.core.cells import CellError, OnNull, checked_text
-from llmframe.core.examples import Shots, Slot, SlotText
+from llmframe.core.examples import NONE_SHOWN, Rendered, Shots, Shown, Slot, SlotText
 from llmframe.core.jinja import compile_jinja
 from llmframe.core.messages import (
     SYSTEM_ROLES,
@@ -29,9 +29,6 @@ from llmframe.errors import UsageError, did_you_mean
 __all__ = ["Message", "OnNull", "Prompt", "PromptSpec", "Rendered", "Syntax", "Template", "compile_prompt"]
 
 Syntax = Literal["auto", "braces", "jinja2"]
-
-Rendered = str | tuple[str, ...]
-"""What differs between rows: the text of a prompt's one slot, or of its several (or no) slots."""
 
 _JINJA_MARK = re.compile(r"\{%.*?%\}|\{\{[-+]?[ \t].*?\}\}", re.DOTALL)
 _JINJA_PART = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{#.*?#\}", re.DOTALL)
@@ -107,6 +104,7 @@ class Prompt:
     _slots: tuple[Slot, ...]
     _function: CallablePrompt | None
     _on_null: OnNull
+    _shown: Shown = NONE_SHOWN
 
     def render(self, cells: Sequence[Sequence[object]], *, rows: int | None = None) -> list[Rendered | Failure]:
         """Render a chunk of rows.
@@ -156,6 +154,14 @@ class Prompt:
         """
         if self._function is not None:
             return lambda rendered: fingerprints.key(self.messages(rendered))
+        key, shown = self._keys_of_all_turns(fingerprints), self._shown
+        if not shown.asked:
+            return key
+        return lambda rendered: (
+            fingerprints.key(self.messages(rendered)) if shown.asked_by(rendered) in shown.asked else key(rendered)
+        )
+
+    def _keys_of_all_turns(self, fingerprints: Fingerprints) -> Callable[[Rendered], bytes]:
         constants, slots = canonical_pieces(self._turns)
         start, tail = fingerprints.after(constants[0]), constants[-1]
         if slots == [0]:
@@ -175,7 +181,7 @@ class Prompt:
             message(turn.role, [texts[it] if isinstance(it, int) else it for it in turn.texts], parts=True)
             if turn.parts
             else {"role": turn.role, "content": texts[it] if isinstance(it := turn.texts[0], int) else it}
-            for turn in self._turns
+            for turn in self._shown.seen_by(rendered, self._turns)
         ]
         return told if self._function is None else told + tail_messages(texts[len(self._slots) :])
 
@@ -213,7 +219,8 @@ def compile_prompt(  # noqa: PLR0913 - one argument a thing that the verb is tol
         A system template, which may use columns too.
     examples
         Pairs of a row (a mapping from column to value; of a Series the cell) and the assistant's answer. The prompt
-        is rendered for each; they stand between system messages and the row's own.
+        is rendered for each; they stand between system messages and the row's own. A row that asks the same as an
+        example doesn't see that one.
     on_null
         A null in a used column: `"skip"` fails the row, `"render"` is empty text, `"raise"` is the caller's to
         check beforehand and skips here.
@@ -255,19 +262,16 @@ def compile_prompt(  # noqa: PLR0913 - one argument a thing that the verb is tol
     while body and body[0].role in SYSTEM_ROLES:
         head.append(body.pop(0))
     asked = [turn for turn in body if turn.role not in SYSTEM_ROLES]
-    shots = Shots(asked, reader.slots, function, on_null, names[0] if series else None)
+    shown = Shots(asked, reader.slots, function, on_null, names[0] if series else None).shown(examples, start=len(head))
     positions = tuple(position for position, name in enumerate(names) if name in used)
     return Prompt(
         positions,
         tuple(names[position] for position in positions),
-        (
-            *head,
-            *(turn for number, pair in enumerate(examples, 1) for turn in shots.turns(pair, number)),
-            *body,
-        ),
+        (*head, *(turn for turns in shown.turns for turn in turns), *body),
         tuple(reader.slots),
         function,
         on_null,
+        shown,
     )
 
 
