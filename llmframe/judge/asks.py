@@ -12,13 +12,14 @@ from llmframe.api.planning import run_plans
 from llmframe.api.prepared import asking
 from llmframe.api.verbs import amap, map  # noqa: A004 - the verb's name
 from llmframe.budget import budget_of
+from llmframe.core.columns import ColumnType
 from llmframe.errors import UsageError
 from llmframe.frames.derived import names_of
 from llmframe.judge.task import Ask, Task
 from llmframe.report import PlanReport
 from llmframe.stores.base import MemoryStore
 
-OPEN: Final = ("confidence", "samples", "distribution", "calibration", "meta", "prefix")
+OPEN: Final = ("confidence", "samples", "distribution", "calibration", "meta", "overwrite", "prefix")
 """Arguments of `map` that an ask may decide in another way than the call says, for its finish brings back what was
 said."""
 
@@ -72,6 +73,12 @@ async def arun(frame: Any, task: Task, options: Mapping[str, object]) -> Any:
     return task.finish(frame, _prefix(options))
 
 
+def columns_of(ask: Ask, options: Mapping[str, object]) -> list[tuple[str, ColumnType]]:
+    """Name, without any prefix, and type of the columns that an ask writes."""
+    said = arguments(ask.template, ask.schema, {**_options(ask, options), "prefix": ""})
+    return asking(said).layout.types
+
+
 def _asks(frame: object, task: Task, options: Mapping[str, object], *, verb: str) -> list[dict[str, Any]]:
     """The arguments of each ask's map, all of them checked before the first."""
     said = _said(frame, task, options, verb=verb)
@@ -110,11 +117,14 @@ def _options(ask: Ask, options: Mapping[str, object]) -> dict[str, Any]:
 
 
 def _refuse_taken(frame: object, task: Task, options: Mapping[str, object]) -> None:
-    if not task.columns or options.get("overwrite"):
-        return
-    prefix, existing = _prefix(options), names_of(frame)
+    prefix, existing = _prefix(options), names_of(frame) if task.columns else []
     taken = [repr(prefix + name) for name in task.columns if prefix + name in existing]
-    if taken:
+    if taken and options.get("overwrite") and options.get("where") is not None:
+        raise UsageError(
+            f"`overwrite=True` would leave nothing of {taken[0]} in rows outside `where`; name the new columns apart "
+            "with `prefix=`"
+        )
+    if taken and not options.get("overwrite"):
         raise UsageError(
             f"the frame already has {'a column' if len(taken) == 1 else 'columns'} {', '.join(taken)}; "
             'keep both by `prefix="llm_"`, or replace what is there by `overwrite=True`'
