@@ -33,6 +33,7 @@ from llmframe.testing.steps import (
     Truncated,
     Without,
 )
+from llmframe.testing.telling import Logprobs
 
 __all__ = [
     "Answer",
@@ -47,6 +48,7 @@ __all__ = [
     "Filtered",
     "Hang",
     "Html",
+    "Logprobs",
     "Matcher",
     "NoChoices",
     "Object",

@@ -9,6 +9,7 @@ from typing import Any, Literal
 from llmframe.testing import steps, streams
 from llmframe.testing.calls import Call
 from llmframe.testing.http import phrase
+from llmframe.testing.logprobs import in_full
 from llmframe.testing.said import CREATED, say, usage
 
 
@@ -131,7 +132,8 @@ def _completion(call: Call, step: steps.Step | None) -> Response:
             {"id": f"call_{call.number}_{i}", "type": "function", "function": {"name": name, "arguments": arguments}}
             for i, (name, arguments) in enumerate(said.tool_calls)
         ]
-    choice: dict[str, Any] = {"index": 0, "message": message, "logprobs": None, "finish_reason": said.finish}
+    told = in_full(said.emitted)
+    choice: dict[str, Any] = {"index": 0, "message": message, "logprobs": told, "finish_reason": said.finish}
     body: dict[str, Any] = {
         "id": f"chatcmpl-{call.number}",
         "object": "chat.completion",

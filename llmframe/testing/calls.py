@@ -8,7 +8,10 @@ import json
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
+from llmframe.testing import closed, telling
+from llmframe.testing.closed import Opinion
 from llmframe.testing.shapes import as_object, as_objects, is_object, is_objects
+from llmframe.testing.telling import Logprobs
 
 Form = Literal["json_schema", "tools", "json_object", "text"]
 """How a request asks for its answer's shape."""
@@ -26,7 +29,10 @@ _SCHEMA_WORDS = frozenset({"properties", "$ref", "anyOf", "allOf", "oneOf", "enu
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One request for a chat completion, read; `seed` is a digest of its messages."""
+    """One request for a chat completion, read.
+
+    `seed` is a digest of its messages; `sample` tells samples of them apart.
+    """
 
     number: int
     request: dict[str, Any]
@@ -38,6 +44,10 @@ class Call:
     seed: int
     stream: bool
     include_usage: bool
+    opinion: Opinion = closed.USUAL
+    sample: str = ""
+    logprobs: Logprobs = telling.USUAL
+    hides_logprobs: bool = False
 
     @property
     def charge(self) -> int:
@@ -73,6 +83,7 @@ def read_call(request: dict[str, Any], *, number: int, ignores: frozenset[str]) 
         seed=int.from_bytes(digest, "little"),
         stream=bool(request.get("stream")),
         include_usage=as_object(request.get("stream_options")).get("include_usage") is True,
+        hides_logprobs="logprobs" in ignores,
     )
 
 

@@ -5,13 +5,16 @@ from __future__ import annotations
 import asyncio
 import itertools
 import json
+from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from llmframe.testing import steps
 from llmframe.testing.answers import Response, error, respond
 from llmframe.testing.batch_desk import BatchDesk, LineAnswer
 from llmframe.testing.calls import Call, read_call
+from llmframe.testing.closed import Opinion
 from llmframe.testing.delivery import Delivery
 from llmframe.testing.embeddings import EmbeddingCall, embed, read_embedding
 from llmframe.testing.faults import Faults
@@ -24,6 +27,7 @@ from llmframe.testing.policy import Policy
 from llmframe.testing.script import Script
 from llmframe.testing.shapes import as_object
 from llmframe.testing.tally import Tally, prompt_of
+from llmframe.testing.telling import Logprobs
 
 Answer = Callable[[str, dict[str, Any]], object]
 """`answer(prompt, request)`: the last user message and the request body in; a str, JSON value, step or `None` out."""
@@ -47,6 +51,8 @@ class Desk:
         answer: Answer | None,
         dimensions: int,
         batches: Callable[[LineAnswer], BatchDesk],
+        opinion: Opinion,
+        logprobs: Logprobs,
     ) -> None:
         self.script = Script()
         self.gate = Gate()
@@ -58,6 +64,8 @@ class Desk:
         self._faults = faults
         self._answer = answer
         self._dimensions = dimensions
+        self._opinion, self._logprobs = opinion, logprobs
+        self._samples: Counter[int] = Counter()
         self.batches = batches(self.line)
         self._outage: steps.Step | None = None
         self._delivery = Delivery(piece_latency=piece_latency, answered=self._answered)
@@ -176,7 +184,18 @@ class Desk:
     def _read(self, path: str, request: dict[str, Any], number: int) -> Call | EmbeddingCall | Response:
         if path.endswith("/embeddings"):
             return read_embedding(request, dimensions=self._dimensions)
-        return read_call(request, number=number, ignores=self._policy.ignores)
+        call = read_call(request, number=number, ignores=self._policy.ignores)
+        return replace(call, opinion=self._opinion, logprobs=self._logprobs, sample=self._sample(call))
+
+    def _sample(self, call: Call) -> str:
+        """Which sample of its messages a request is: by its seed, else by how often they came."""
+        if not self._opinion.varies:
+            return ""
+        seed = call.request.get("seed")
+        if seed is not None:
+            return f"seed {seed}"
+        self._samples[call.seed] += 1
+        return str(self._samples[call.seed])
 
     def _step(self, call: Call | EmbeddingCall) -> steps.Step | None:
         step = self.script.take(call.prompt) or self._faults.draw(call.seed)
@@ -223,6 +242,7 @@ class Desk:
         self._tally.zero()
         self._limits.fill()
         self._faults.forget()
+        self._samples.clear()
 
 
 def _respond(call: Call | EmbeddingCall, step: steps.Step | None) -> Response:

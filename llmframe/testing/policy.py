@@ -13,6 +13,9 @@ from llmframe.testing.shapes import as_object
 FORMS = ("json_schema", "json_object", "tools")
 """Request forms that `refuses` and `ignores` may name."""
 
+IGNORED = (*FORMS, "logprobs")
+"""What `ignores` may name."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Policy:
@@ -23,6 +26,7 @@ class Policy:
     names_param: bool
     refuses_params: frozenset[str]
     ignores: frozenset[str]
+    most_top_logprobs: int = 20
 
     def unauthorized(self, headers: dict[str, str]) -> Response | None:
         """The 401 for a wrong key."""
@@ -39,6 +43,17 @@ class Policy:
             if name in self.refuses_params:
                 message = f"Unsupported parameter: '{name}' is not supported with this model."
                 return error(400, message, code="unsupported_parameter", param=name)
+        top = request.get("top_logprobs")
+        if isinstance(top, int) and "logprobs" not in self.ignores:
+            if request.get("logprobs") is not True:
+                message = "The 'top_logprobs' parameter is only allowed when 'logprobs' is enabled."
+                return error(400, message, param="top_logprobs")
+            if top > self.most_top_logprobs:
+                message = (
+                    "Invalid 'top_logprobs': integer above maximum value. Expected a value <= "
+                    f"{self.most_top_logprobs}, but got {top} instead."
+                )
+                return error(400, message, code="integer_above_max_value", param="top_logprobs")
         sent = {str(as_object(request.get("response_format")).get("type"))}
         if request.get("tools"):
             sent.add("tools")
@@ -58,10 +73,10 @@ def names(word: str, given: Collection[str]) -> frozenset[str]:
     return frozenset(given)
 
 
-def forms(word: str, given: Collection[str]) -> frozenset[str]:
+def forms(word: str, given: Collection[str], known: tuple[str, ...] = FORMS) -> frozenset[str]:
     """The request forms of the argument `word`; an unknown one is a `UsageError`."""
     for name in names(word, given):
-        if name not in FORMS:
-            msg = f"{word} holds {name!r}; known forms: {', '.join(map(repr, FORMS))}"
+        if name not in known:
+            msg = f"{word} holds {name!r}; known forms: {', '.join(map(repr, known))}"
             raise UsageError(msg)
     return frozenset(given)

@@ -15,17 +15,19 @@ from llmframe.testing import steps
 from llmframe.testing.batch_book import Book
 from llmframe.testing.batch_desk import BatchDesk
 from llmframe.testing.batches import BatchService
+from llmframe.testing.closed import Opinion, Probabilities, check_probabilities
 from llmframe.testing.desk import Answer, Desk
 from llmframe.testing.faults import Faults
 from llmframe.testing.files import Files
 from llmframe.testing.http import Connection
 from llmframe.testing.latency import Latency
 from llmframe.testing.limits import Limits, Told
-from llmframe.testing.policy import Policy, forms, names
+from llmframe.testing.policy import IGNORED, Policy, forms, names
 from llmframe.testing.record import Record
 from llmframe.testing.script import Matcher, Script
 from llmframe.testing.server import LoopServer, LoopThread, Server
 from llmframe.testing.tally import Tally
+from llmframe.testing.telling import USUAL, Logprobs
 
 LEAVING_ROUNDS = 5
 """Rounds of the loop in which a connection that its client has just closed is noticed: close, read, report."""
@@ -72,7 +74,8 @@ class Provider(Record):
         Body keys answered with a 400 `unsupported_parameter`, such as `"max_tokens"`.
     ignores
         Request forms overlooked in silence: with `"tools"` the answer is JSON in plain text, with
-        `"json_schema"` or `"json_object"` it is plain text unless the messages quote a schema.
+        `"json_schema"` or `"json_object"` it is plain text unless the messages quote a schema; with `"logprobs"`
+        none are told.
     faults
         Steps that come by chance, with their shares of all requests: `{Status(500): 0.05, Hang(): 0.02}`.
     seed
@@ -84,6 +87,17 @@ class Provider(Record):
         Whether prompts, bodies and headers are kept; counters and times go on without.
     dimensions
         Numbers of a vector, for requests that name no `dimensions`.
+    probabilities
+        How likely the model holds the values that a schema lists for a field of the answer: a mapping from values
+        (`{"positive": 0.7, "negative": 0.3}`), or a function of the last user message that gives one; `None` derives
+        them from the messages, with more than a half for one of them. They are told as log-probabilities to requests
+        with `"logprobs": true`, and decide what is said: the likeliest, unless the model `varies`.
+    varies
+        Whether each request draws listed values by `probabilities`: always alike for equal messages with the same
+        `seed` in the request; without one, the first, second, … request of equal messages each have a draw.
+    logprobs
+        How log-probabilities are told, and where they fall short: see `Logprobs`. A provider that refuses them has
+        `refuses_params=("logprobs",)`.
 
     Attributes
     ----------
@@ -128,6 +142,9 @@ class Provider(Record):
         check_key: bool = False,
         record: bool = True,
         dimensions: int = 8,
+        probabilities: Probabilities | None = None,
+        varies: bool = False,
+        logprobs: Logprobs = USUAL,
     ) -> None:
         tally = Tally(keep=record)
         super().__init__(tally)
@@ -138,8 +155,10 @@ class Provider(Record):
             refuses=forms("refuses", refuses),
             names_param=refusal_param,
             refuses_params=names("refuses_params", refuses_params),
-            ignores=forms("ignores", ignores),
+            ignores=forms("ignores", ignores, IGNORED),
+            most_top_logprobs=logprobs.most,
         )
+        check_probabilities(probabilities)
         limits = Limits(
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
@@ -157,6 +176,8 @@ class Provider(Record):
             faults=Faults(faults or {}, seed=seed),
             answer=answer,
             dimensions=dimensions,
+            opinion=Opinion(stated=probabilities, varies=varies),
+            logprobs=logprobs,
             batches=functools.partial(BatchDesk, self.batches, self._book),
         )
         self._starting = threading.Lock()

@@ -4,33 +4,35 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from llmframe.testing import steps
 from llmframe.testing.calls import CHARS_PER_TOKEN, Call
 from llmframe.testing.instances import instance
-from llmframe.testing.shapes import is_object
+from llmframe.testing.logprobs import Emitted, emitted
+from llmframe.testing.shapes import JsonObject, is_object, plain_json
 
 ECHO = re.compile(r"row-\d+")
-plain_json = json.JSONEncoder(ensure_ascii=False).encode
-"""JSON text; `json.dumps` would make an encoder for every call."""
 CREATED = 1_700_000_000
 """Unix seconds that every answer claims to be from."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Said:
-    """Content, tool calls `(name, arguments)` or a refusal, and why it ended."""
+    """Content, tool calls `(name, arguments)` or a refusal, and why it ended; the content's tokens if they are told."""
 
     finish: str
     content: str | None = None
     tool_calls: tuple[tuple[str, str], ...] | None = None
     refusal: str | None = None
+    emitted: list[Emitted] | None = None
 
     @property
     def tokens(self) -> int:
         """What it counts as."""
+        if self.emitted is not None:
+            return len(self.emitted)
         calls = self.tool_calls or ()
         chars = len(self.content or "") + len(self.refusal or "") + sum(len(name) + len(text) for name, text in calls)
         return chars // CHARS_PER_TOKEN + 1
@@ -38,6 +40,15 @@ class Said:
 
 def say(call: Call, step: steps.Step | None) -> Said:
     """What the model says to a call under a step."""
+    said = _say(call, step)
+    if call.request.get("logprobs") is not True or said.content is None:
+        return said
+    given = isinstance(step, steps.Text | steps.Object | steps.Empty)
+    likeliest = None if given or call.schema is None else _first_thought(call, call.schema)
+    return replace(said, emitted=emitted(call, said.content, likeliest))
+
+
+def _say(call: Call, step: steps.Step | None) -> Said:
     match step:
         case steps.Text():
             return Said(content=step.content, finish=step.finish_reason)
@@ -79,11 +90,15 @@ def usage(prompt_tokens: int, completion_tokens: int) -> dict[str, Any]:
 
 def usual_text(call: Call) -> str:
     """What the simulated model says by itself."""
-    echo = ECHO.search(call.prompt)
     schema = call.schema
     if schema is None:
         if call.form != "json_object":
             return f"answer {call.seed:016x}"
         schema = {"type": "object", "properties": {"answer": {"type": "string"}}}
-    value = instance(schema, seed=call.seed, echo=echo.group() if echo else None)
-    return plain_json(value)
+    value = _first_thought(call, schema)
+    return plain_json(call.opinion.chosen(value, schema, prompt=call.prompt, seed=call.seed, sample=call.sample))
+
+
+def _first_thought(call: Call, schema: JsonObject) -> object:
+    echo = ECHO.search(call.prompt)
+    return instance(schema, seed=call.seed, echo=echo.group() if echo else None)

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, TypeGuard, cast
 
 JsonObject = dict[str, Any]
+
+plain_json = json.JSONEncoder(ensure_ascii=False).encode
+"""JSON text; `json.dumps` would make an encoder for every call."""
 
 
 def is_object(value: object) -> TypeGuard[JsonObject]:

@@ -8,11 +8,15 @@ from typing import Any
 
 from llmframe.testing import steps
 from llmframe.testing.calls import Call
-from llmframe.testing.said import CREATED, Said, plain_json, say, usage
+from llmframe.testing.logprobs import Emitted, in_full
+from llmframe.testing.said import CREATED, Said, say, usage
+from llmframe.testing.shapes import plain_json
 
 CONTENT_TYPE = "text/event-stream; charset=utf-8"
 PIECE_CHARS = 8
 """Characters of text or arguments in one event."""
+PIECE_TOKENS = 2
+"""Tokens in one event, where they are told."""
 PING = b": ping\n\n"
 """A comment, which keeps a connection alive and tells nothing."""
 DONE = b"data: [DONE]\n\n"
@@ -38,7 +42,7 @@ def stream(call: Call, step: steps.Step | None) -> Stream:
     chunks = _Chunks(call, frozenset(step.keys) if isinstance(step, steps.Without) else frozenset())
     role = {"role": "assistant", "content": "" if said.content is not None else None, "refusal": None}
     opening = chunks.of(role)
-    content = [chunks.of(delta) for delta in _deltas(call, said)]
+    content = [chunks.of(delta, tokens=tokens) for delta, tokens in _deltas(call, said)]
     half = (len(content) + 1) // 2
     match step:
         case steps.Stall() | steps.StreamError():
@@ -67,8 +71,27 @@ def error_of(step: steps.StreamError) -> dict[str, Any]:
     return {"error": {"message": step.message, "type": "server_error", "param": None, "code": step.code}}
 
 
-def _deltas(call: Call, said: Said) -> Iterator[dict[str, Any]]:
-    """What each event adds to the message."""
+def _deltas(call: Call, said: Said) -> Iterator[tuple[dict[str, Any], list[Emitted] | None]]:
+    """What each event adds to the message, and the tokens that it tells of."""
+    if said.emitted is not None:
+        yield from _told(said.emitted)
+        return
+    for delta in _parts(call, said):
+        yield delta, None
+
+
+def _told(tokens: list[Emitted]) -> Iterator[tuple[dict[str, Any], list[Emitted] | None]]:
+    """An event for every two tokens; more where the text would end inside a character."""
+    held: list[Emitted] = []
+    for number, token in enumerate(tokens):
+        held.append(token)
+        text = b"".join(each.text for each in held).decode("utf-8", "replace")
+        if number == len(tokens) - 1 or (len(held) >= PIECE_TOKENS and not text.endswith("\ufffd")):
+            yield {"content": text}, held
+            held = []
+
+
+def _parts(call: Call, said: Said) -> Iterator[dict[str, Any]]:
     for word, text in (("content", said.content), ("refusal", said.refusal)):
         for part in _cut(text or ""):
             yield {word: part}
@@ -101,8 +124,9 @@ class _Chunks:
             "system_fingerprint": "fp_testing",
         }
 
-    def of(self, delta: dict[str, Any], *, finish: str | None = None) -> bytes:
-        choice = {"index": 0, "delta": self._kept(delta), "logprobs": None, "finish_reason": finish}
+    def of(self, delta: dict[str, Any], *, finish: str | None = None, tokens: list[Emitted] | None = None) -> bytes:
+        told = in_full(tokens)
+        choice = {"index": 0, "delta": self._kept(delta), "logprobs": told, "finish_reason": finish}
         return _event(self._kept({**self._head, "choices": [self._kept(choice)], **self._usage}))
 
     def without_choices(self, told: dict[str, Any] | None = None) -> bytes:
