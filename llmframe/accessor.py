@@ -6,18 +6,21 @@ import inspect
 import sys
 import warnings
 from collections.abc import AsyncGenerator, Generator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal, cast
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.frames.hook import on_import
 from llmframe.options import UNSET, BudgetOption, CacheOption, OutputMode, Prices, Priority, Unset
 
 if TYPE_CHECKING:
+    import os
     from typing import Unpack
 
     from llmframe.api.arguments import Fallback, Labels, LoopOption, MapOptions, Mode, Nested, OnError
     from llmframe.api.embedding import EmbedOptions
     from llmframe.api.jobs import Job
+    from llmframe.core.calibration import Calibration
+    from llmframe.core.scoring import Confidence
     from llmframe.core.template import OnNull
     from llmframe.engine.progress import ProgressOption
     from llmframe.report import PlanReport
@@ -32,10 +35,11 @@ class Verbs:
             _document()
 
     def __repr__(self) -> str:
-        """The verbs by name; a lazy query has but one, for its rows aren't there yet."""
+        """The verbs by name; a lazy query has few, for its rows aren't there yet, and presets need a frame."""
         kind = type(self._frame).__name__
-        verbs = "map" if kind in ("LazyFrame", "Expr") else "map, amap, stream, astream, submit, plan, embed, aembed"
-        return f"<llm verbs of {kind}: {verbs}>"
+        verbs = ["map"] if kind in ("LazyFrame", "Expr") else list(_VERBS)
+        presets = {"LazyFrame": _PRESETS, "DataFrame": tuple(f"{a}{each}" for each in _PRESETS for a in ("", "a"))}
+        return f"<llm verbs of {kind}: {', '.join([*verbs, *presets.get(kind, ())])}>"
 
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
         self,
@@ -51,8 +55,10 @@ class Verbs:
         overwrite: bool = False,
         labels: Labels = "enum",
         nested: Nested = "native",
-        confidence: Literal["stated"] | None = None,
-        samples: int = 1,
+        confidence: Confidence | None = None,
+        samples: int | None = None,
+        distribution: bool = False,
+        calibration: Calibration | str | os.PathLike[str] | None = None,
         on_error: OnError = "column",
         mode: Mode = "live",
         fallback: Fallback = "batch",
@@ -93,6 +99,8 @@ class Verbs:
             nested=nested,
             confidence=confidence,
             samples=samples,
+            distribution=distribution,
+            calibration=calibration,
             on_error=on_error,
             mode=mode,
             fallback=fallback,
@@ -133,8 +141,10 @@ class Verbs:
         overwrite: bool = False,
         labels: Labels = "enum",
         nested: Nested = "native",
-        confidence: Literal["stated"] | None = None,
-        samples: int = 1,
+        confidence: Confidence | None = None,
+        samples: int | None = None,
+        distribution: bool = False,
+        calibration: Calibration | str | os.PathLike[str] | None = None,
         on_error: OnError = "column",
         mode: Mode = "live",
         fallback: Fallback = "batch",
@@ -175,6 +185,8 @@ class Verbs:
             nested=nested,
             confidence=confidence,
             samples=samples,
+            distribution=distribution,
+            calibration=calibration,
             on_error=on_error,
             mode=mode,
             fallback=fallback,
@@ -245,8 +257,10 @@ class Verbs:
         overwrite: bool = False,
         labels: Labels = "enum",
         nested: Nested = "native",
-        confidence: Literal["stated"] | None = None,
-        samples: int = 1,
+        confidence: Confidence | None = None,
+        samples: int | None = None,
+        distribution: bool = False,
+        calibration: Calibration | str | os.PathLike[str] | None = None,
         on_error: OnError = "column",
         mode: Mode = "live",
         fallback: Fallback = "batch",
@@ -287,6 +301,8 @@ class Verbs:
             nested=nested,
             confidence=confidence,
             samples=samples,
+            distribution=distribution,
+            calibration=calibration,
             on_error=on_error,
             mode=mode,
             fallback=fallback,
@@ -319,16 +335,45 @@ class Verbs:
     async def aembed(self, column: object = None, **options: Unpack[EmbedOptions]) -> Any:  # noqa: D102 - documented by the function
         return await _verbs().aembed(self._frame, column, **options)
 
+    def classify(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return _verbs().classify(self._frame, *arguments, **options)
+
+    async def aclassify(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return await _verbs().aclassify(self._frame, *arguments, **options)
+
+    def extract(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return _verbs().extract(self._frame, *arguments, **options)
+
+    async def aextract(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return await _verbs().aextract(self._frame, *arguments, **options)
+
+    def filter(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return _verbs().filter(self._frame, *arguments, **options)
+
+    async def afilter(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return await _verbs().afilter(self._frame, *arguments, **options)
+
+    def score(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return _verbs().score(self._frame, *arguments, **options)
+
+    async def ascore(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return await _verbs().ascore(self._frame, *arguments, **options)
+
+
+_VERBS: Final = ("map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed")
+_PRESETS: Final = ("classify", "extract", "filter", "score")
+_WRITTEN_OUT: Final = ("map", "amap", "plan")
+
 
 def _document() -> None:
     """Give the verbs the docstrings of the functions, and the written-out signatures to those that pass options on."""
-    embeds = (Verbs.embed, Verbs.aembed)
-    for method in (Verbs.map, Verbs.amap, Verbs.stream, Verbs.astream, Verbs.submit, Verbs.plan, *embeds):
-        method.__doc__ = getattr(_verbs(), method.__name__).__doc__
-    for method in (Verbs.stream, Verbs.astream, Verbs.submit, *embeds):
-        shown = inspect.signature(getattr(_verbs(), method.__name__))
-        (own, *_), (_, *others) = inspect.signature(method).parameters.values(), shown.parameters.values()
-        cast("Any", method).__signature__ = shown.replace(parameters=[own, *others])
+    for name in (*_VERBS, *_PRESETS, *(f"a{preset}" for preset in _PRESETS)):
+        method, function = getattr(Verbs, name), getattr(_verbs(), name)
+        method.__doc__ = function.__doc__
+        if name not in _WRITTEN_OUT:
+            shown = inspect.signature(function)
+            (own, *_), (_, *others) = inspect.signature(method).parameters.values(), shown.parameters.values()
+            method.__signature__ = shown.replace(parameters=[own, *others])
 
 
 def _verbs() -> Any:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Final, Protocol
 
 from llmframe.api.batching import Stage, batching, drawn
 from llmframe.api.prepared import Prepared
+from llmframe.api.voting import Poll
 from llmframe.clients.base import Client
 from llmframe.core.outcome import Outcome
 from llmframe.core.plan import Plan
@@ -56,20 +58,85 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
     stage = stage_of(prepared, run) if settled is None else None
     if stage is not None:
         settled, store = stage.settled, stage.store
-    runner = Runner(
+    runner = partial(
+        _runner, prepared, run, store=store, settled=settled, fail_fast=said.on_error == "raise" and said.votes == 1
+    )
+    worker: Worker = runner(client, plan, outcomes)
+    if said.votes > 1:
+        worker = _poll(prepared, run, plan, outcomes, client=client, runner=runner, home=home)
+    await carry_out(worker, client, run, plan, outcomes, post=post, listener=listener, stage=stage)
+
+
+def _runner(  # noqa: PLR0913 - as above
+    prepared: Prepared,
+    run: Run,
+    client: Client,
+    plan: Plan,
+    outcomes: list[Outcome | None],
+    *,
+    store: Store,
+    settled: Settled | None,
+    fail_fast: bool,
+    sample: int = 0,
+) -> Runner:
+    ask = prepared.asking
+    return Runner(
         run,
         plan,
         client=client,
-        schema=prepared.asking.schema,
-        options=said.sending,
+        schema=ask.schema,
+        options=ask.arguments.sending,
         store=store,
         shared=shared_here(),
         outcomes=outcomes,
-        fail_fast=said.on_error == "raise",
-        components=prepared.asking.question(client).components(),
-        settled=settled,
+        fail_fast=fail_fast,
+        components=ask.question(client, sample=sample).components(),
+        settled=None if sample else settled,
     )
-    await carry_out(runner, client, run, plan, outcomes, post=post, listener=listener, stage=stage)
+
+
+def _poll(  # noqa: PLR0913 - as above
+    prepared: Prepared,
+    run: Run,
+    plan: Plan,
+    outcomes: list[Outcome | None],
+    *,
+    client: Client,
+    runner: Callable[..., Runner],
+    home: asyncio.AbstractEventLoop | None,
+) -> Poll:
+    """What answers a part by votes; samples whose requests are sent in another form have clients of their own."""
+    ask = prepared.asking
+    own: dict[str, Client] = {}
+    plain = ask.arguments.confidence == "votes" and "seed" not in ask.arguments.sending.params
+
+    async def asker(sample: int, plan: Plan, outcomes: list[Outcome | None]) -> Runner:
+        if not sample or plain:
+            return runner(client, plan, outcomes, sample=sample)
+        seed = str(ask.params(sample).get("seed"))
+        if seed not in own:
+            opened = ask.client(sample=sample)
+            own[seed] = opened if home is None else OnLoop(opened, home)
+        await own[seed].start()
+        return runner(own[seed], plan, outcomes, sample=sample)
+
+    async def close() -> None:
+        for each in own.values():
+            await each.close()
+
+    scoring = ask.schema.scoring
+    assert scoring is not None  # noqa: S101 - votes are asked of a confidence
+    return Poll(
+        run,
+        plan,
+        outcomes,
+        scoring=scoring,
+        samples=ask.arguments.votes,
+        plan_of=lambda sample, asked: prepared.plan(sample=sample, asked=asked),
+        asker=asker,
+        close=close,
+        fail_fast=ask.arguments.on_error == "raise",
+    )
 
 
 def stage_of(prepared: Prepared, run: Run) -> Stage | None:

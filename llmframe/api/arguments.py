@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Final, Literal, TypedDict, get_args
 
+from llmframe.core.calibration import Calibration
+from llmframe.core.scoring import CONFIDENCES, Confidence
 from llmframe.core.template import OnNull
 from llmframe.engine.progress import ProgressOption
 from llmframe.errors import UsageError, did_you_mean
@@ -27,6 +30,9 @@ Nested = Literal["native", "json"]
 OnError = Literal["column", "raise"]
 LoopOption = Literal["thread", "current"]
 Mode = Literal["live", "batch"]
+SAMPLES: Final = 5
+"""Votes of a request when nothing is said."""
+
 Fallback = Literal["batch", "live"] | None
 """What becomes of rows that a batch left without a valid answer."""
 
@@ -40,8 +46,10 @@ class PresetOptions(TypedDict, total=False):
     into: str | None
     overwrite: bool
     nested: Nested
-    confidence: Literal["stated"] | None
-    samples: int
+    confidence: Confidence | None
+    samples: int | None
+    distribution: bool
+    calibration: Calibration | str | os.PathLike[str] | None
     on_error: OnError
     mode: Mode
     fallback: Fallback
@@ -91,8 +99,10 @@ class Arguments:
     overwrite: bool = False
     labels: Labels = "enum"
     nested: Nested = "native"
-    confidence: Literal["stated"] | None = None
-    samples: int = 1
+    confidence: Confidence | None = None
+    samples: int | None = None
+    distribution: bool = False
+    calibration: Calibration | str | os.PathLike[str] | None = None
     on_error: OnError = "column"
     mode: Mode = "live"
     fallback: Fallback = "batch"
@@ -109,7 +119,7 @@ class Arguments:
         one_of("loop", self.loop, get_args(LoopOption))
         one_of("mode", self.mode, get_args(Mode))
         one_of("fallback", self.fallback, ("batch", "live", None))
-        for name in ("overwrite", "meta"):
+        for name in ("overwrite", "meta", "distribution"):
             if not isinstance(getattr(self, name), bool):
                 raise UsageError(f"`{name}` must be True or False, got {getattr(self, name)!r}")
         if not isinstance(self.prefix, str):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
@@ -118,16 +128,59 @@ class Arguments:
             raise UsageError(f"`into` must be the name of a column, got {self.into!r}")
         if self.progress is not None and not isinstance(self.progress, bool) and not callable(self.progress):
             raise UsageError(f"`progress` must be True, False, None or a callable, got {self.progress!r}")
-        self._refuse_later_features()
-
-    def _refuse_later_features(self) -> None:
-        if self.samples != 1:
-            raise UsageError(f"`samples` must be 1, got {self.samples!r}: votes aren't available in this version")
-        if self.confidence not in (None, "stated"):
+        one_of("confidence", self.confidence, (None, *CONFIDENCES))
+        check_samples(self)
+        if self.distribution and self.confidence in (None, "stated"):
             raise UsageError(
-                f"`confidence` must be None or 'stated', got {self.confidence!r}: "
-                "log-probabilities and votes aren't available in this version"
+                f"`distribution=True` needs the labels' probabilities, which confidence={self.confidence!r} has none of; "
+                'give `confidence="logprobs"`, "votes" or "auto"'
             )
+        if self.calibration is not None and self.confidence is None:
+            raise UsageError("`calibration` corrects a confidence, and none is asked for; give `confidence=` as well")
+
+    @property
+    def votes(self) -> int:
+        """Samples a request may get: 1, unless votes decide or may have to."""
+        if self.confidence not in ("votes", "auto") or _is_cold(self):
+            return 1
+        return self.samples or SAMPLES
+
+
+def _is_cold(said: Arguments) -> bool:
+    """Whether all samples would be the same."""
+    temperature = said.sending.params.get("temperature")
+    return isinstance(temperature, int | float) and temperature == 0
+
+
+def check_samples(said: Arguments) -> None:
+    """Refuse samples that nobody counts, or that would all be the same.
+
+    Raises
+    ------
+    UsageError
+        With the remedy.
+    """
+    samples = said.samples
+    if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+        raise UsageError(f"`samples` must be a whole number, got {samples!r}; 5 is a good one")
+    if samples not in (None, 1) and said.confidence not in ("votes", "auto"):
+        raise UsageError(
+            f'`samples={samples}` are votes, and confidence={said.confidence!r} counts none; give `confidence="votes"`'
+        )
+    if said.confidence != "votes":
+        return
+    if samples == 1:
+        raise UsageError("`samples=1` is one vote, which is always of one mind; give 3 or more, or leave it out for 5")
+    if _is_cold(said):
+        raise UsageError(
+            'votes with params={"temperature": 0} are one answer several times over, and paid as often; leave the '
+            'temperature out, or use `confidence="logprobs"`'
+        )
+    if said.mode == "batch":
+        raise UsageError(
+            'votes stop as soon as they are settled, which a batch can\'t; use `confidence="logprobs"` with '
+            '`mode="batch"`, or votes with `mode="live"`'
+        )
 
 
 LOCAL_ARGUMENTS: Final = tuple(

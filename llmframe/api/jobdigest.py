@@ -20,7 +20,10 @@ from llmframe.core.request import KEY_VERSION, canonical_json
 DIGEST_VERSION: Final = 1
 """Raised whenever the same job gets another digest."""
 
-OF_THE_OUTPUT: Final = ("on_null", "prefix", "into", "overwrite", "labels", "nested", "confidence", "meta")
+OF_THE_OUTPUT: Final = (
+    *("on_null", "prefix", "into", "overwrite", "labels", "nested", "meta"),
+    *("confidence", "votes", "distribution"),
+)
 """Options that change what is written, beside what is asked."""
 
 
@@ -48,6 +51,7 @@ def job_digest(ask: Asking, client: Client, files: Mapping[str, object]) -> str 
         "validators": list(_sources(said.schema, set())),
         "output": {name: getattr(said, name) for name in OF_THE_OUTPUT},
         "columns": [str(part) for part in ask.layout.types],
+        "calibration": None if ask.layout.calibration is None else ask.layout.calibration.to_json(),
         "where": None if said.where is None else _expression(said.where),
         "refresh": said.sending.cache == "refresh",
         "files": dict(files),

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from array import array
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Final
 
+from llmframe.api.sure import SureColumn, sure_columns
+from llmframe.core.calibration import Calibration
 from llmframe.core.columns import Column, ColumnType
+from llmframe.core.fields import Labels
 from llmframe.core.outcome import Answer, Failure, Outcome, storable
 from llmframe.core.plan import Plan
 from llmframe.core.schema import Schema
@@ -43,15 +46,29 @@ class Layout:
         One struct column of this name that holds everything; `None` for a column each.
     meta
         Whether `llm_meta` is added.
+    distribution
+        Whether the probabilities of all labels are added.
+    calibration
+        What makes confidences of the raw ones, which then stand beside them.
+    labels
+        `"string"`: the source of a confidence is plain text.
     """
 
     schema: Schema
     prefix: str = ""
     into: str | None = None
     meta: bool = False
+    distribution: bool = False
+    calibration: Calibration | None = None
+    labels: Labels = "enum"
+    _sure: tuple[SureColumn, ...] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         """Raise `UsageError` where the schema's names leave none for a column of ours."""
+        sure = sure_columns(
+            self.schema, labels=self.labels, distribution=self.distribution, calibration=self.calibration
+        )
+        object.__setattr__(self, "_sure", sure)
         names = [name for name, _ in self.parts]
         twice = sorted({name for name in names if names.count(name) > 1})
         if twice:
@@ -74,6 +91,8 @@ class Layout:
     def parts(self) -> list[tuple[str, ColumnType]]:
         """Name, without prefix, and type of everything that is written."""
         parts = [(field.name, field.type) for field in self.schema.fields]
+        stated = self.schema.confidences if self.schema.scoring and self.schema.scoring.source == "stated" else ()
+        parts += [(column.name, column.type) for column in self._sure if column.name not in stated]
         parts.append((self.error, STRING))
         if self.meta:
             parts.append(("llm_meta", ColumnType("struct", fields=META_FIELDS)))
@@ -114,11 +133,13 @@ class Layout:
         """
         pending = Answer("", (None,) * len(self.schema.fields))
         entries, rows = _entries(plan, outcomes, missing=missing or pending, meta=self.meta)
-        answers = [entry.result.values if isinstance(entry.result, Answer) else None for entry in entries]
+        answers = [entry.result if isinstance(entry.result, Answer) else None for entry in entries]
+        sure = {column.name: [column.value(answer) for answer in answers] for column in self._sure}
         values: list[list[object]] = [
-            [None if answer is None else answer[position] for answer in answers]
-            for position in range(len(self.schema.fields))
+            sure.pop(field.name, None) or [None if answer is None else answer.values[position] for answer in answers]
+            for position, field in enumerate(self.schema.fields)
         ]
+        values += sure.values()
         values.append([str(entry.result) if isinstance(entry.result, Failure) else None for entry in entries])
         if self.meta:
             values.append([entry.meta for entry in entries])

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from llmframe.api.arguments import Arguments
 from llmframe.api.eager import Part
 from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of_parts
-from llmframe.api.layout import Layout
 from llmframe.api.prepared import Asking, Prepared, asking
 from llmframe.api.runs import STALE_SECONDS, new_run, runs_now, warn_of_failures
 from llmframe.core.columns import Column
@@ -31,7 +31,7 @@ class LazyRun:
     def __init__(self, ask: Asking, *, verb: str) -> None:
         client = ask.client()  # wrong use shows now, not in the middle of a query
         self._ask, self._verb = ask, verb
-        self._layout = Layout(schema=ask.schema, meta=ask.layout.meta)
+        self._layout = replace(ask.layout, prefix="", into=None)
         self._store = store_of_parts(ask.arguments.sending.cache, client)
         self._lock = threading.Lock()
         self._place, self._cell = callers_place(), cell_number()

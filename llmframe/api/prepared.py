@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
 
 from llmframe.api.arguments import Arguments
-from llmframe.api.examples import examples_of
+from llmframe.api.examples import examples_of, read_examples
 from llmframe.api.layout import Layout
 from llmframe.batch.chat import ChatDrafts, ChatReading
 from llmframe.batch.drafts import Invalid, Lines
 from llmframe.clients import open_client
 from llmframe.clients.base import Client
 from llmframe.clients.batch import Batches
+from llmframe.clients.params import Logprobs, scored_params
+from llmframe.core.calibration import Calibration
 from llmframe.core.columns import Column
 from llmframe.core.plan import Plan
 from llmframe.core.request import Question
@@ -33,9 +37,9 @@ class Asking:
     @property
     def gives_series(self) -> bool:
         """Whether a Series gets a Series back: for one value, with nothing beside it."""
-        return self.schema.single and not self.layout.meta and len(self.schema.fields) == 1
+        return self.schema.single and len(self.layout.parts) == 2  # noqa: PLR2004 - the value and its error
 
-    def client(self, *, sends: bool = True) -> Client:
+    def client(self, *, sends: bool = True, sample: int = 0) -> Client:
         """A client for one part of a run; nothing is opened yet. One that never `sends` needs no key and no package."""
         sending = self.arguments.sending
         return open_client(
@@ -43,11 +47,12 @@ class Asking:
             base_url=sending.base_url,
             api_key=sending.api_key,
             client=sending.client,
-            params=sending.params,
+            params=self.params(sample),
             schema=self.schema,
             output_mode=sending.output_mode,
             timeout=sending.timeout,
             sending=sends,
+            logprobs=self._logprobs(sample),
         )
 
     def prompt(self, names: Sequence[str], *, series: bool) -> Prompt:
@@ -63,16 +68,31 @@ class Asking:
             series=series,
         )
 
-    def question(self, client: Client | Batches) -> Question:
-        """What all requests of the map share in their fingerprint."""
-        sending = self.arguments.sending
+    def question(self, client: Client | Batches, *, sample: int = 0) -> Question:
+        """What all requests of the map share in their fingerprint, or all of one `sample`."""
+        sending, params = self.arguments.sending, self.params(sample)
+        if self._logprobs(sample) != "no" and any(dialect.logprobs for dialect in client.dialects):
+            params = scored_params(params)
         return Question(
             identity=client.identity,
             model=client.model,
-            params=sending.params,
+            params=params,
             schema=self.schema.canonical,
             output_mode=sending.output_mode,
+            sample=sample,
         )
+
+    def _logprobs(self, sample: int) -> Logprobs:
+        """Whether requests of a sample ask for log-probabilities."""
+        if self.arguments.confidence == "logprobs":
+            return "asked"
+        return "tried" if self.arguments.confidence == "auto" and not sample else "no"
+
+    def params(self, sample: int = 0) -> Mapping[str, object]:
+        """What the requests of a sample send beside their messages; a seed would make all samples one."""
+        params = self.arguments.sending.params
+        seed = params.get("seed")
+        return {**params, "seed": seed + sample} if sample and isinstance(seed, int) else params
 
     def lines(self, batches: Batches, *, clock: Callable[[], float]) -> Lines:
         """What its requests are in batches."""
@@ -101,13 +121,33 @@ def asking(arguments: Arguments, *, struct: bool = False) -> Asking:
         nested=arguments.nested,
         confidence=arguments.confidence,
     )
+    if arguments.votes > 1 and arguments.confidence == "votes" and plain.model is None:
+        raise UsageError(
+            "votes count equal answers, and free texts are hardly ever equal; pass a schema, for example Literal[...], "
+            'or use `confidence="logprobs"`'
+        )
     layout = Layout(
         schema=plain,
         prefix=arguments.prefix,
         into=None if plain.single or struct else into,
         meta=arguments.meta,
+        distribution=arguments.distribution,
+        calibration=_calibration(arguments.calibration),
+        labels=arguments.labels,
     )
-    return Asking(arguments, plain, layout)
+    examples = read_examples(arguments.examples, plain, template=arguments.prompt_template)
+    return Asking(replace(arguments, examples=examples), plain, layout)
+
+
+def _calibration(said: Calibration | str | os.PathLike[str] | None) -> Calibration | None:
+    if said is None or isinstance(said, Calibration):
+        return said
+    if not isinstance(said, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+        raise UsageError(f"`calibration` must be a Calibration or the path of one, got {type(said).__name__}")
+    try:
+        return Calibration.from_json(Path(said).read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"`calibration`={os.fspath(said)!r} can't be read: {error.strerror}") from None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,14 +160,14 @@ class Prepared:
     client: Client
     asked: list[bool] | None
 
-    def plan(self) -> Plan:
-        """A fresh plan of the frame's rows."""
+    def plan(self, *, sample: int = 0, asked: list[bool] | None = None) -> Plan:
+        """A fresh plan of the frame's rows, or of those `asked`; of another sample they are other requests."""
         return Plan(
             self.prompt,
-            self.asking.question(self.client).fingerprints(),
+            self.asking.question(self.client, sample=sample).fingerprints(),
             length=len(self.frame),
             read=self.frame.cells,
-            asked=self.asked,
+            asked=self.asked if asked is None else asked,
         )
 
     def kept(self, columns: Sequence[Column]) -> list[Column]:

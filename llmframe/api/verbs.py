@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Literal, TypeVar, cast
+from typing import TYPE_CHECKING, TypeVar, cast
 
 from llmframe.api.arguments import (
     Arguments,
@@ -19,6 +20,8 @@ from llmframe.api.arguments import (
 from llmframe.api.eager import run_amap, run_map
 from llmframe.api.lazy import run_expression, run_lazy
 from llmframe.api.planning import run_plan
+from llmframe.core.calibration import Calibration
+from llmframe.core.scoring import Confidence
 from llmframe.core.template import OnNull
 from llmframe.engine.progress import ProgressOption
 from llmframe.errors import UsageError
@@ -45,8 +48,10 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     overwrite: bool = False,
     labels: Labels = "enum",
     nested: Nested = "native",
-    confidence: Literal["stated"] | None = None,
-    samples: int = 1,
+    confidence: Confidence | None = None,
+    samples: int | None = None,
+    distribution: bool = False,
+    calibration: Calibration | str | os.PathLike[str] | None = None,
     on_error: OnError = "column",
     mode: Mode = "live",
     fallback: Fallback = "batch",
@@ -107,9 +112,19 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     nested
         `"native"`: lists and structs; `"json"`: JSON text.
     confidence
-        `"stated"`: the schema's `confidence` field, or one that is added to what is asked; float in [0, 1].
+        Adds `confidence`, float in [0, 1], and `confidence_source`; with several closed fields (Literal, Enum, bool)
+        `<field>_confidence` of each. `"logprobs"`: the label's probability among the allowed ones, by the tokens'
+        log-probabilities; null where the allowed labels have less than 0.8 together. `"votes"`: the part of `samples`
+        that said so. `"auto"`: log-probabilities, or votes where the endpoint tells none. `"stated"`: what the model
+        says, in the schema's field `confidence` or one that is added; it rarely means much.
     samples
-        Must be 1 in this version.
+        Votes a request may get; 5. It gets fewer when they are settled before.
+    distribution
+        Add `distribution`, the probability of every allowed label (a struct of floats), and `label_mass`, what they
+        had together; by votes the part of the samples that was valid.
+    calibration
+        A `llmframe.Calibration` or the path of a saved one, for this prompt and model; `confidence` is calibrated,
+        `confidence_raw` stands beside it.
     on_error
         `"column"`, or `"raise"`: at the first failure stop sending, then raise with `.frame`.
     mode
@@ -209,8 +224,10 @@ async def amap(  # noqa: PLR0913 - as `map`
     overwrite: bool = False,
     labels: Labels = "enum",
     nested: Nested = "native",
-    confidence: Literal["stated"] | None = None,
-    samples: int = 1,
+    confidence: Confidence | None = None,
+    samples: int | None = None,
+    distribution: bool = False,
+    calibration: Calibration | str | os.PathLike[str] | None = None,
     on_error: OnError = "column",
     mode: Mode = "live",
     fallback: Fallback = "batch",
@@ -262,8 +279,10 @@ def plan(  # noqa: PLR0913 - as `map`
     overwrite: bool = False,
     labels: Labels = "enum",
     nested: Nested = "native",
-    confidence: Literal["stated"] | None = None,
-    samples: int = 1,
+    confidence: Confidence | None = None,
+    samples: int | None = None,
+    distribution: bool = False,
+    calibration: Calibration | str | os.PathLike[str] | None = None,
     on_error: OnError = "column",
     mode: Mode = "live",
     fallback: Fallback = "batch",

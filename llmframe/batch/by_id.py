@@ -36,6 +36,8 @@ LOST: Final = LineOutcome(state="missing", kind="batch_missing", detail="the pro
 class AnyText:
     """In place of a schema: whoever reads the kept answer holds it against his own."""
 
+    scoring: None = None
+
     def read(self, text: str) -> Answer:
         """The text, as it came."""
         return Answer(text, ())

@@ -116,6 +116,7 @@ class ChatReading:
                 created=self._clock(),
                 components=self._components,
                 prompt_digest=record.digest,
+                evidence=self._schema.scoring and self._schema.scoring.evidence(reading.result),
             )
             self._invalid.pop(record.key, None)
             return [(LineOutcome(state="kept", usage=answer.usage), entry)]

@@ -172,6 +172,16 @@ def members_of(kind: Any) -> list[Member] | None:
     return None
 
 
+def is_optional(annotation: Any) -> bool:
+    """Whether null may stand for a value of this type."""
+    origin = get_origin(annotation)
+    if origin is Annotated:
+        return is_optional(annotation.__origin__)
+    if origin in (Union, UnionType):
+        return any(is_optional(part) for part in get_args(annotation))
+    return annotation is type(None) or (origin is Literal and None in get_args(annotation))
+
+
 def is_typed_dict(kind: Any) -> bool:
     """Whether `kind` is a TypedDict, of `typing` or of `typing_extensions` (before 3.12 pydantic wants the latter)."""
     return hasattr(kind, "__optional_keys__") and isinstance(kind, type)

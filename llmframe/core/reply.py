@@ -83,10 +83,16 @@ def read_reply(reply: Reply, schema: Schema, *, tool_name: str | None) -> Readin
     if reply.refusal or reason == "refusal":
         return Reading(Failure("refusal", quoted(reply.refusal or reply.text or "the model refused")))
     if reply.tool_calls:
-        return _read_call(reply.tool_calls, schema, tool_name)
+        return _scored(_read_call(reply.tool_calls, schema, tool_name), schema, None, None)
     if reply.text is None or not reply.text.strip():
         return Reading(Failure("empty", "the reply has no text"))
-    return _read_text(reply.text, schema)
+    return _scored(_read_text(reply.text, schema), schema, reply.text, reply.tokens)
+
+
+def _scored(reading: Reading, schema: Schema, text: str | None, tokens: tuple[Token, ...] | None) -> Reading:
+    if schema.scoring is None or isinstance(reading.result, Failure):
+        return reading
+    return Reading(schema.scoring.of_tokens(reading.result, text, tokens))
 
 
 def _read_call(calls: tuple[ToolCall, ...], schema: Schema, tool_name: str | None) -> Reading:

@@ -6,16 +6,18 @@ import dataclasses
 import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, cast, get_args
+from typing import Any, cast, get_args
 
 from pydantic import BaseModel
 from pydantic_core import PydanticSerializationError, to_jsonable_python
 
 from llmframe.core.columns import ColumnType
-from llmframe.core.fields import FieldType, Labels, Nested, field_type
+from llmframe.core.fields import FieldType, Labels, Nested, field_type, is_optional
 from llmframe.core.outcome import Answer, Failure
 from llmframe.core.reading import Plain, Reader, Slot, keys_of, quoted
 from llmframe.core.scalars import Misfit
+from llmframe.core.scores import Target
+from llmframe.core.scoring import CONFIDENCES, Confidence, Scored, Scoring, scored_field
 from llmframe.core.spec import VALUE, Asked, asked_of, wire_key, with_confidences
 from llmframe.core.wire import JsonSchema, canonical_text, json_schema_of, wire_of
 from llmframe.errors import UsageError, did_you_mean
@@ -73,7 +75,9 @@ class Schema:
     single
         One value, or free text.
     confidences
-        Names of the columns that hold a confidence which the model states.
+        Names of the columns that hold confidences; those that the model states are among `fields`.
+    scoring
+        What is scored in its answers, one entry for each of `confidences`; `None` when no confidence is wanted.
     reader
         What reads the answers; `None` for free text.
     """
@@ -87,6 +91,7 @@ class Schema:
     fields: tuple[SchemaField, ...]
     single: bool
     confidences: tuple[str, ...] = ()
+    scoring: Scoring | None = None
     reader: Reader | None = dataclasses.field(default=None, repr=False)
 
     def read(self, text: str) -> Answer | Failure:
@@ -193,7 +198,7 @@ def schema_of(
     into: str | None = None,
     labels: Labels = "enum",
     nested: Nested = "native",
-    confidence: Literal["stated"] | None = None,
+    confidence: Confidence | None = None,
 ) -> Schema:
     """The schema behind the `schema` argument.
 
@@ -211,7 +216,8 @@ def schema_of(
     confidence
         `"stated"`: the schema's own number `confidence` is checked to be in [0, 1], or one more number is asked for:
         `confidence`, with several closed fields one each (`<field>_confidence`). Where the schema has another field of
-        that name, ours is `llm_confidence`.
+        that name, ours is `llm_confidence`. `"logprobs"`, `"votes"`, `"auto"`: columns of the same names beside the
+        schema's, for closed fields, or where there is none for all fields.
 
     Raises
     ------
@@ -220,7 +226,7 @@ def schema_of(
     """
     _check("labels", labels, get_args(Labels))
     _check("nested", nested, get_args(Nested))
-    _check("confidence", confidence, (None, "stated"))
+    _check("confidence", confidence, (None, *CONFIDENCES))
     if into == "":
         raise UsageError("into is an empty text; name the column of the answer")
     if spec is None:
@@ -234,11 +240,45 @@ def schema_of(
         asked = with_confidences(asked, added)
         types |= {name: field_type(float) for name in added}
         types |= {name: dataclasses.replace(types[name], cell=_probability(types[name])) for name in (*checked, *added)}
-    return _built(asked, types, into=into or VALUE, confidences=(*checked, *added))
+    return _with_scoring(_built(asked, types, into=into or VALUE), types, confidence, stated=(*checked, *added))
 
 
-def _free_text(name: str, confidence: str | None) -> Schema:
-    if confidence is not None:
+def _with_scoring(
+    schema: Schema, types: dict[str, FieldType], confidence: Confidence | None, *, stated: tuple[str, ...]
+) -> Schema:
+    if confidence is None or schema.model is None:
+        return schema
+    infos, names = schema.model.model_fields, list(types)
+    if confidence == "stated":
+        scored = tuple(Scored(Target(name, name), names.index(name)) for name in stated)
+        return dataclasses.replace(schema, confidences=stated, scoring=Scoring(source=confidence, scored=scored))
+    chosen = [name for name in names if types[name].allowed] or names
+    scored = tuple(
+        scored_field(
+            Target(
+                schema.fields[names.index(name)].name,
+                wire_key(name, infos[name]),
+                (
+                    *types[name].allowed,
+                    *([None] if types[name].allowed and is_optional(infos[name].annotation) else []),
+                ),
+            ),
+            names.index(name),
+            types[name].cell,
+        )
+        for name in chosen
+    )
+    columns = [CONFIDENCE] if len(chosen) == 1 else [f"{each.target.field}_{CONFIDENCE}" for each in scored]
+    taken = {field.name for field in schema.fields}
+    return dataclasses.replace(
+        schema,
+        confidences=tuple(f"llm_{name}" if name in taken else name for name in columns),
+        scoring=Scoring(source=confidence, scored=scored),
+    )
+
+
+def _free_text(name: str, confidence: Confidence | None) -> Schema:
+    if confidence == "stated":
         raise UsageError(
             "confidence='stated' needs something to be confident about; pass a schema, for example Literal[...]"
         )
@@ -251,10 +291,12 @@ def _free_text(name: str, confidence: str | None) -> Schema:
         canonical=FREE_TEXT,
         fields=(SchemaField(name, ColumnType("string")),),
         single=True,
+        confidences=() if confidence is None else (CONFIDENCE if name != CONFIDENCE else f"llm_{CONFIDENCE}",),
+        scoring=None if confidence is None else Scoring(source=confidence, scored=(Scored(Target(name, None), 0),)),
     )
 
 
-def _built(asked: Asked, types: dict[str, FieldType], *, into: str, confidences: tuple[str, ...]) -> Schema:
+def _built(asked: Asked, types: dict[str, FieldType], *, into: str) -> Schema:
     names = {name: into if asked.single and name == VALUE else name for name in types}
     raw = json_schema_of(asked.model)
     by_name = json_schema_of(asked.model, by_alias=False)
@@ -270,7 +312,6 @@ def _built(asked: Asked, types: dict[str, FieldType], *, into: str, confidences:
         canonical=canonical_text(wire.schema),
         fields=tuple(SchemaField(names[name], t.type, bool(t.allowed), t.allowed) for name, t in types.items()),
         single=asked.single,
-        confidences=confidences,
         reader=Reader(
             model=asked.model,
             slots=tuple(Slot(name, names[name], each.cell) for name, each in types.items()),

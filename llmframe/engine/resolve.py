@@ -158,6 +158,7 @@ class Resolver:
             created=time.time(),
             components=self._components,
             prompt_digest=job.digest,
+            evidence=self._schema.scoring and self._schema.scoring.evidence(answer),
         )
         self._puts += 1
         self._claimed.discard(job.planned.key)
@@ -250,6 +251,8 @@ class Resolver:
         result = self._schema.read(entry.text)
         if not isinstance(result, Answer):
             return None
+        if self._schema.scoring is not None:
+            result = self._schema.scoring.kept(result, entry.evidence)
         return Outcome(
             result=result,
             usage=Usage(0, 0, 0),

@@ -1,0 +1,241 @@
+"""Several samples of every request, until their votes are settled: one answer of them all."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Any, Protocol, cast
+
+from llmframe.core.outcome import Answer, Failure, Outcome, Source, Usage
+from llmframe.core.plan import Plan
+from llmframe.core.request import canonical_json
+from llmframe.core.scoring import Scoring
+from llmframe.core.votes import first_wave, settled
+from llmframe.engine.run import Run
+from llmframe.engine.runner import FIRST_FAILED
+
+
+class Asker(Protocol):
+    """What asks one sample of a part's requests."""
+
+    async def work(self) -> None:
+        """Deliver an outcome for every request of the sample's plan."""
+        ...
+
+    def look(self) -> None:
+        """Deliver what is kept, in place of `work`."""
+        ...
+
+    async def landed(self) -> None:
+        """Wait until no attempt uses the sample's client."""
+        ...
+
+    async def kept(self) -> None:
+        """Wait until all that came back is safe in the store."""
+        ...
+
+
+class Poll:
+    """Answers one part of a run by votes: `work` of a `Worker`.
+
+    Samples are asked in waves: first as many as could settle it, then for every request that isn't settled as many as
+    could settle that one. A request with tokens' probabilities, where they are wanted first, has no need of votes.
+
+    Parameters
+    ----------
+    run, plan, outcomes
+        As a runner's. `outcomes` get one outcome a request when its votes are settled.
+    scoring
+        What votes are counted of.
+    samples
+        Most samples of a request.
+    plan_of
+        `(sample, asked rows)` to the plan of that sample's requests; `None` asks for all of the part.
+    asker
+        `(sample, plan, outcomes)` to what asks it; called on the loop.
+    close
+        Closes what `asker` opened.
+    fail_fast
+        Stop at the first failed row.
+    """
+
+    def __init__(  # noqa: PLR0913 - one argument a part that is put together
+        self,
+        run: Run,
+        plan: Plan,
+        outcomes: list[Outcome | None],
+        *,
+        scoring: Scoring,
+        samples: int,
+        plan_of: Callable[[int, list[bool] | None], Plan],
+        asker: Callable[[int, Plan, list[Outcome | None]], Awaitable[Asker]],
+        close: Callable[[], Awaitable[None]],
+        fail_fast: bool = False,
+    ) -> None:
+        self._run, self._plan, self._outcomes = run, plan, outcomes
+        self._scoring, self._samples, self._fail_fast = scoring, samples, fail_fast
+        self._plan_of, self._open, self._close = plan_of, asker, close
+        self._votes: dict[int, list[Outcome]] = {}
+        self._askers: list[Asker] = []
+
+    async def work(self) -> None:
+        """Deliver an outcome for every request of the plan, as far as the run isn't stopped."""
+        wave: dict[int, list[bool] | None] = dict.fromkeys(range(self._at_once))
+        while wave:
+            ballots = [(sample, self._plan_of(sample, rows) if sample else self._plan) for sample, rows in wave.items()]
+            given: list[list[Outcome | None]] = [[] for _ in ballots]
+            try:
+                async with asyncio.TaskGroup() as tasks:
+                    for (sample, plan), outcomes in zip(ballots, given, strict=True):
+                        tasks.create_task(self._ask(sample, plan, outcomes))
+            except BaseExceptionGroup as group:  # drawing the rows failed, or a client couldn't start
+                raise group.exceptions[0] from None
+            finally:
+                for (_, plan), outcomes in zip(ballots, given, strict=True):
+                    self._count(plan, outcomes)
+                wanting = self._settle()
+            wave = {} if self._run.stop is not None else self._next(wanting)
+        self._give_up()
+
+    def look(self) -> None:
+        """Deliver what is kept of the first sample, where that is enough."""
+        asker = self._askers[0] if self._askers else None
+        if asker is not None:
+            asker.look()
+
+    async def landed(self) -> None:
+        """Wait until no attempt of this part uses a client, and close those of further samples."""
+        for asker in self._askers:
+            await asker.landed()
+        await self._close()
+
+    async def kept(self) -> None:
+        """Wait until all that came back is safe in the store."""
+        for asker in self._askers:
+            await asker.kept()
+
+    @property
+    def _at_once(self) -> int:
+        """How many samples are asked at first."""
+        return first_wave(self._samples) if self._scoring.source == "votes" else 1
+
+    async def _ask(self, sample: int, plan: Plan, outcomes: list[Outcome | None]) -> None:
+        asker = await self._open(sample, cast("Plan", _Uncounted(plan)), outcomes)
+        self._askers.append(asker)
+        await asker.work()
+
+    def _count(self, plan: Plan, outcomes: Sequence[Outcome | None]) -> None:
+        """Lay each vote to its request; a sample's plan numbers its own requests, so rows tell whose it is."""
+        for index, outcome in enumerate(outcomes):
+            if outcome is not None:
+                self._votes.setdefault(self._plan.requests[plan.first_rows[index]], []).append(outcome)
+
+    def _settle(self) -> dict[int, int]:
+        """Deliver what is settled; how many samples more each other request wants."""
+        wanting: dict[int, int] = {}
+        for index, votes in list(self._votes.items()):
+            more = self._more(votes)
+            if more:
+                wanting[index] = more
+                continue
+            del self._votes[index]
+            self._deliver(index, self._outcome(votes))
+        return wanting
+
+    def _more(self, votes: list[Outcome]) -> int:
+        """How many further samples might settle a request; 0 when it's settled, or can't be."""
+        left = self._samples - len(votes)
+        answers = [vote.result for vote in votes if isinstance(vote.result, Answer)]
+        if self._scoring.source == "auto":
+            first = votes[0].result
+            if isinstance(first, Failure) or all(score.source != "no_logprobs" for score in first.scores):
+                return 0
+        return max((_wanted(counts, left) for counts in self._counts(answers)), default=left and 1)
+
+    def _counts(self, answers: list[Answer]) -> list[list[int]]:
+        """Of every scored field how many samples say each of its values."""
+        if not answers:
+            return []
+        return [
+            list(Counter(canonical_json(answer.values[each.place]) for answer in answers).values())
+            for each in self._scoring.scored
+        ]
+
+    def _next(self, wanting: dict[int, int]) -> dict[int, list[bool] | None]:
+        """The rows that each sample of the next wave is asked about."""
+        wave: dict[int, list[bool] | None] = {}
+        for index, more in wanting.items():
+            asked = len(self._votes[index])
+            for sample in range(asked, asked + more):
+                rows = wave.setdefault(sample, [False] * self._plan.length)
+                assert rows is not None  # noqa: S101 - made the line before
+                rows[self._plan.first_rows[index]] = True
+        return wave
+
+    def _give_up(self) -> None:
+        """Requests whose votes the run's stop left open: what they cost is told, and the next run goes on with them."""
+        for index, votes in self._votes.items():
+            self._deliver(index, self._sum(votes, self._run.missing))
+        self._votes.clear()
+
+    def _outcome(self, votes: list[Outcome]) -> Outcome:
+        answers = [vote.result for vote in votes if isinstance(vote.result, Answer)]
+        if not answers or (len(votes) == 1 and self._scoring.source == "auto"):
+            return self._sum(votes, votes[0].result)
+        return self._sum(votes, self._scoring.of_votes(answers, asked=len(votes)))
+
+    def _sum(self, votes: list[Outcome], result: Answer | Failure) -> Outcome:
+        """One outcome that has taken what all of them took."""
+        known = [vote.usd for vote in votes if vote.usd is not None]
+        usage = Usage()
+        for vote in votes:
+            usage += vote.usage
+        return replace(
+            votes[0],
+            result=result,
+            usage=usage,
+            usd=sum(known) if known else None,
+            attempts=sum(vote.attempts for vote in votes),
+            seconds=max(vote.seconds for vote in votes),
+            source=_source(vote.source for vote in votes),
+        )
+
+    def _deliver(self, index: int, outcome: Outcome) -> None:
+        if index >= len(self._outcomes):
+            self._outcomes.extend([None] * (index + 1 - len(self._outcomes)))
+        self._outcomes[index] = outcome
+        self._plan.finish(index)
+        if self._fail_fast and isinstance(outcome.result, Failure):
+            self._run.halt(FIRST_FAILED)
+
+
+class _Uncounted:
+    """A plan whose rows aren't done with one sample."""
+
+    def __init__(self, plan: Plan) -> None:
+        self._plan = plan
+
+    def __getattr__(self, name: str) -> Any:
+        """What the plan says."""
+        return getattr(self._plan, name)
+
+    def finish(self, index: int) -> None:
+        """Nothing: votes are counted first."""
+        del index
+
+
+def _wanted(counts: list[int], left: int) -> int:
+    """The fewest samples more that could settle a field with these votes; 0 when it's settled."""
+    first, *others = sorted(counts, reverse=True)
+    return next(more for more in range(left + 1) if settled((first + more, *others), left=left - more))
+
+
+def _source(sources: Iterable[Source]) -> Source:
+    """Where the samples of a request came from: live if any was asked now, kept if all were."""
+    found = set(sources)
+    return next(each for each in _SOURCES if each in found)
+
+
+_SOURCES: tuple[Source, ...] = ("live", "batch", "shared", "cache", "pending")
