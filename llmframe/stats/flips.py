@@ -8,7 +8,7 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from llmframe.errors import MissingExtraError
+from llmframe.stats.extra import missing
 
 Flips = Mapping[tuple[Hashable, Hashable], int]
 """How many items went from one label to another; equal pairs aren't in it."""
@@ -115,11 +115,6 @@ def homogeneity(flips: Flips) -> Significance:
         statistic += float(_square(flips, labels).homogeneity(method="stuart_maxwell").statistic)
         df += len(labels) - 1
     return Significance(statistic=statistic, df=df, p=_chi_squared(statistic, df))
-
-
-def missing(what: str, package: str) -> MissingExtraError:
-    """The error of a statistic whose package isn't installed, with the install line."""
-    return MissingExtraError(f"{what} needs {package}, which isn't installed: `pip install 'llmframe[judge]'`")
 
 
 def _early(flips: Flips) -> Significance | None:

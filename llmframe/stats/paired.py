@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from llmframe.stats.flips import mcnemar_exact, missing
+from llmframe.stats.extra import missing
+from llmframe.stats.flips import mcnemar_exact
 from llmframe.stats.proportions import UNKNOWN, Interval, quantile, wilson_interval
 
 POWER: Final = 0.8
