@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal, cast
+from typing import Any, Final, Literal, cast
 
 from llmframe.core.columns import ColumnType
+from llmframe.core.schema import SchemaField, schema_of
 from llmframe.core.scores import ConfidenceSource
+from llmframe.judge.task import Task
 from llmframe.stats.dawid_skene import dawid_skene
 from llmframe.stats.panels import Elected, cross_fitted_weights, majority, most_probable, weighted
 
@@ -31,6 +33,8 @@ class Ballot:
         Its column's dtype.
     labels
         All that it may be, as cells; empty where that is open.
+    few
+        Whether it has few values, though `labels` doesn't tell them: those that were seen are all.
     nulls
         Whether a null of a judge without an error is a vote for null.
     """
@@ -38,6 +42,7 @@ class Ballot:
     name: str
     type: ColumnType
     labels: tuple[Hashable, ...] = ()
+    few: bool = False
     nulls: bool = False
 
     @property
@@ -54,6 +59,28 @@ class Decided:
     confidences: list[object]
     sources: list[object]
     votes: list[object]
+
+
+def ballots_of(task: Task, options: Mapping[str, object]) -> list[Ballot]:
+    """The fields that the judges of a task vote on: its verdict, or every field of its schema."""
+    ask = task.asks[0]
+    told = {name: ask.options.get(name, options.get(name)) for name in ("into", "nested", "labels")}
+    given: Any = {name: value for name, value in told.items() if value is not None}
+    fields = {field.name: field for field in schema_of(ask.schema, **given).fields}
+    given["labels"] = "enum"
+    closed = {field.name: field for field in schema_of(ask.schema, **given).fields}
+    if not task.verdict:
+        return [
+            Ballot(name=name, type=each.type, labels=_labels(closed[name]), nulls=True) for name, each in fields.items()
+        ]
+    if task.verdict_type is not None:
+        type_ = task.verdict_type
+        labels: tuple[Hashable, ...] = (False, True) if type_.kind == "bool" else type_.labels
+        return [
+            Ballot(name=task.verdict, type=type_, labels=labels, few=type_.kind in ("enum", "string", "bool", "int"))
+        ]
+    field = fields[task.verdict]
+    return [Ballot(name=field.name, type=field.type, labels=_labels(closed[field.name]))]
 
 
 def decided(  # noqa: PLR0913 - a vote's facts
@@ -110,6 +137,15 @@ def mean(cells: Sequence[object]) -> float | None:
     """The mean of the numbers among one row's cells; `None` without one."""
     numbers = [float(cast("float", cell)) for cell in cells if cell is not None]
     return sum(numbers) / len(numbers) if numbers else None
+
+
+def _labels(field: SchemaField) -> tuple[Hashable, ...]:
+    """What cells of a closed field may be."""
+    if field.type.kind == "enum":
+        return field.type.labels
+    if field.type.kind == "bool":
+        return (False, True)
+    return tuple(cast("int", value) for value in field.allowed if value is not None) if field.type.kind == "int" else ()
 
 
 def _elected(

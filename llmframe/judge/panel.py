@@ -18,19 +18,18 @@ A failure is no vote. Rows outside `where` have nulls throughout.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from itertools import chain
 from typing import Any, cast, get_args
 
 from llmframe.api.arguments import lazy_kind, one_of
 from llmframe.core.columns import ColumnType
-from llmframe.core.schema import SchemaField, schema_of
 from llmframe.core.scores import SOURCES
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames import wrap
 from llmframe.frames.derived import derive, names_of
-from llmframe.judge.ballots import Ballot, Vote, decided, first_error, mean
+from llmframe.judge.ballots import Ballot, Vote, ballots_of, decided, first_error, mean
 from llmframe.judge.judges import Models, judges_of
 from llmframe.judge.task import Ask, Task
 from llmframe.options import UNSET
@@ -78,12 +77,13 @@ def panelled(  # noqa: PLR0913 - a panel's facts
         return task
     _refuse(options)
     judges = judges_of(models)
-    ballots = _ballots(task, options)
+    ballots = ballots_of(task, options)
     known = _checked_vote(vote or "majority", gold, frame, ballots, judges=len(judges))
-    asks = tuple(_put(ask, judge, said, options) for judge, said in judges.items() for ask in task.asks)
+    asks = tuple(_put(ask, judge, own, options) for judge, own in judges.items() for ask in task.asks)
     own = [name for ballot in ballots for name in _names(ballot, ballots)]
-    own += [*(["score"] if "score" in task.columns else []), "votes", "error"]
-    theirs = {f"{judge}_{name}" for judge in judges for name in (*task.columns, *(b.name for b in ballots), "error")}
+    own += [*(["score"] if "score" in task.columns else []), *(_own(name, ballots) for name in ("votes", "error"))]
+    said = (*task.columns, *(ballot.name for ballot in ballots), _own("error", ballots))
+    theirs = {f"{judge}_{name}" for judge in judges for name in said}
     plain = options.get("labels") == "string"
 
     def finish(out: Any, prefix: str) -> Any:
@@ -126,32 +126,6 @@ def _put(ask: Ask, judge: str, said: Mapping[str, object], options: Mapping[str,
     return replace(ask, prefix=f"{judge}_{ask.prefix}", options=merged)
 
 
-def _ballots(task: Task, options: Mapping[str, object]) -> list[Ballot]:
-    ask = task.asks[0]
-    told = {name: ask.options.get(name, options.get(name)) for name in ("into", "nested", "labels")}
-    given: Any = {name: value for name, value in told.items() if value is not None}
-    fields = {field.name: field for field in schema_of(ask.schema, **given).fields}
-    given["labels"] = "enum"
-    closed = {field.name: field for field in schema_of(ask.schema, **given).fields}
-    if not task.verdict:
-        return [
-            Ballot(name=name, type=each.type, labels=_labels(closed[name]), nulls=True) for name, each in fields.items()
-        ]
-    if task.verdict_type is not None:
-        return [Ballot(name=task.verdict, type=task.verdict_type, labels=task.verdict_type.labels)]
-    field = fields[task.verdict]
-    return [Ballot(name=field.name, type=field.type, labels=_labels(closed[field.name]))]
-
-
-def _labels(field: SchemaField) -> tuple[Hashable, ...]:
-    """What cells of a closed field may be."""
-    if field.type.kind == "enum":
-        return field.type.labels
-    if field.type.kind == "bool":
-        return (False, True)
-    return tuple(cast("int", value) for value in field.allowed if value is not None) if field.type.kind == "int" else ()
-
-
 def _checked_vote(vote: object, gold: object, frame: object, ballots: Sequence[Ballot], *, judges: int) -> str | None:
     """Name of the column of known labels; raises `UsageError` where the vote can't be taken."""
     one_of("vote", vote, get_args(Vote))
@@ -168,7 +142,7 @@ def _checked_vote(vote: object, gold: object, frame: object, ballots: Sequence[B
         raise UsageError(f"`vote={vote!r}` looks at all rows at once: `.collect()` first, or take the majority")
     if len(ballots) > 1 or ballots[0].several:
         raise UsageError(f"`vote={vote!r}` decides on one label a row; for several fields or labels take the majority")
-    if not ballots[0].labels and ballots[0].type.kind != "string":
+    if not (ballots[0].labels or ballots[0].few):
         raise UsageError(f"`vote={vote!r}` needs a verdict of few known labels; for open values take the majority")
     if vote == "dawid_skene" and judges < MIN_JUDGES:
         raise UsageError(f"`vote={vote!r}` needs at least {MIN_JUDGES} models, got {judges}")
@@ -194,8 +168,14 @@ def _check_gold(gold: object, frame: object, names: Sequence[str], ballot: Ballo
 
 
 def _names(ballot: Ballot, ballots: Sequence[Ballot]) -> tuple[str, str, str]:
+    """Names, without prefix, of a field's verdict, confidence and where that comes from."""
     before = "" if len(ballots) == 1 else f"{ballot.name}_"
-    return ballot.name, f"{before}confidence", f"{before}confidence_source"
+    return ballot.name, _own(f"{before}confidence", ballots), _own(f"{before}confidence_source", ballots)
+
+
+def _own(name: str, ballots: Sequence[Ballot]) -> str:
+    """A column of ours, which makes way for a field of its name."""
+    return f"llm_{name}" if any(name == ballot.name for ballot in ballots) else name
 
 
 def _voted(  # noqa: PLR0913 - a vote's facts
@@ -213,7 +193,7 @@ def _voted(  # noqa: PLR0913 - a vote's facts
     names = names_of(frame)
     theirs = [f"{prefix}{judge}_" for judge in judges]
     scored = all(f"{each}score" in names for each in theirs) and "score" not in [ballot.name for ballot in ballots]
-    groups = [[f"{each}error" for each in theirs], [f"{each}confidence_source" for each in theirs]]
+    groups = [[each + _own("error", ballots) for each in theirs], [f"{each}confidence_source" for each in theirs]]
     groups[1] = [name for name in groups[1] if name in names]
     groups += [[f"{each}{ballot.name}" for each in theirs] for ballot in ballots]
     groups += [[f"{each}score" for each in theirs] if scored else [], [gold] if gold is not None else []]
@@ -223,7 +203,7 @@ def _voted(  # noqa: PLR0913 - a vote's facts
         name, confidence, source = _names(ballot, ballots)
         outputs += [(name, ballot.type), *([("score", ColumnType("float"))] if scored else [])]
         outputs += [(confidence, ColumnType("float")), (source, word)]
-    outputs += [("votes", ColumnType("int")), ("error", ColumnType("string"))]
+    outputs += [(_own("votes", ballots), ColumnType("int")), (_own("error", ballots), ColumnType("string"))]
 
     def count(cells: list[list[object]]) -> list[list[object]]:
         parts = iter(cells)
