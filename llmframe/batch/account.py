@@ -12,9 +12,10 @@ from llmframe.batch.enqueued import TOKEN_LIMIT_CODES
 from llmframe.budget import Hold
 from llmframe.clients.base import Dialect, RequestError
 from llmframe.clients.batch import BatchState, Vectors
-from llmframe.clients.refusals import MODEL_NOT_FOUND, next_dialects
+from llmframe.clients.refusals import MODEL_NOT_FOUND, next_dialects, speaks_of_logprobs
 from llmframe.core.outcome import Failure, Usage
 from llmframe.core.reply import Reply
+from llmframe.engine.dialects import NO_LOGPROBS
 from llmframe.engine.run import Run
 from llmframe.engine.settled import Settlement
 from llmframe.errors import ErrorKind
@@ -141,7 +142,7 @@ class Account:
         self._jobs.add(shard.job)
         self._mine.add(shard.intent)
         self._now.add(shard.intent)
-        sent_in = Dialect(shard.mode, shard.max_tokens_name)  # pyright: ignore[reportArgumentType] - our own words
+        sent_in = Dialect.of_form(shard.mode, shard.max_tokens_name)
 
         def taken(records: list[LineRecord], answer: Reply | Vectors) -> Sequence[tuple[LineOutcome, Stored | None]]:
             self.answered.add(sent_in)
@@ -238,6 +239,10 @@ class Account:
         following = [each for each in next_dialects(used, error, self._dialects) if each not in self._refused]
         if not following:
             return False
+        if following[0].ends_run:
+            if speaks_of_logprobs(error):
+                self._run.halt(NO_LOGPROBS)
+            return False
         if self._drafts.dialect == used:
             self._drafts.dialect = following[0]
             self._run.metrics.notes.append(_told(following[0], used, error))
@@ -294,6 +299,8 @@ def _told(form: Dialect, used: Dialect, error: RequestError) -> str:
     """What is asked for in another form, in words."""
     if form.mode != used.mode:
         told = f"asked by {form.mode} instead of {used.mode}"
+    elif form.top_logprobs != used.top_logprobs:
+        told = f"sent top_logprobs={form.top_logprobs}" if form.logprobs else "sent no logprobs (answers tell none)"
     else:
         told = f"sent {form.max_tokens_name} instead of {used.max_tokens_name}"
     return f"{told}, because the server refused ({error.status or error.kind})"

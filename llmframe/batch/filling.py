@@ -329,7 +329,7 @@ class Filling:
             job=self._job_id,
             number=len(self._ways.shards),
             execution="planned",
-            mode=dialect.mode,
+            mode=dialect.form,
             max_tokens_name=dialect.max_tokens_name,
             tool=tool,
             lines=pack.lines,

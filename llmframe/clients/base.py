@@ -11,7 +11,7 @@ from llmframe.core.template import Message
 from llmframe.errors import ErrorKind
 
 Mode = Literal["json_schema", "tools", "json", "score", "text"]
-"""How an answer's shape is asked for; `"text"` when there is no schema, `"score"` when labels are scored, not written."""
+"""How an answer's shape is asked for; `"text"`: there is no schema, `"score"`: labels are scored, not written."""
 
 Logprobs = Literal["no", "asked", "tried"]
 """Whether replies are to tell their tokens' log-probabilities: never, or else the run ends, or where it's possible."""
@@ -45,6 +45,17 @@ class Dialect:
     def logprobs(self) -> bool:
         """Whether answers in it come with log-probabilities."""
         return self.top_logprobs is not None
+
+    @property
+    def form(self) -> str:
+        """How it's told in a ledger, beside `max_tokens_name`: the mode, and what is asked about log-probabilities."""
+        return f"{self.mode}+{self.top_logprobs}" if self.logprobs else self.mode
+
+    @classmethod
+    def of_form(cls, form: str, max_tokens_name: str) -> Dialect:
+        """The dialect of a `form` of ours."""
+        mode, _, top = form.partition("+")
+        return cls(mode, max_tokens_name, top_logprobs=int(top) if top else None)  # pyright: ignore[reportArgumentType] - our own words
 
     @property
     def body(self) -> dict[str, object]:

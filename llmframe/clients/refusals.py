@@ -93,7 +93,7 @@ def next_dialects(current: Dialect, error: RequestError, all_: tuple[Dialect, ..
     other = _other_token_name(current, error)
     if other is not None:
         return (other,)
-    if current.logprobs and _speaks_of_scores(error):
+    if current.logprobs and speaks_of_logprobs(error):
         return _fewer_scores(current, error, all_)
     silent = (replace(current, asks_usage=False),) if current.asks_usage else ()
     if silent and error.kind == "bad_request" and _USAGE_PARAM in f"{error.param} {error.detail}":
@@ -101,6 +101,13 @@ def next_dialects(current: Dialect, error: RequestError, all_: tuple[Dialect, ..
     if not _speaks_of_shape(error):
         return ()
     return _following(current, all_) if error.param or error.code else (*silent, *_following(current, all_))
+
+
+def speaks_of_logprobs(error: RequestError) -> bool:
+    """Whether a server refused log-probabilities, by its param, else by its words."""
+    if error.status not in _SCORES_STATUS or error.kind not in {"bad_request", "not_found", "auth"}:
+        return False
+    return _SCORES_PARAM in (error.detail if error.param is None else error.param)
 
 
 def _other_token_name(current: Dialect, error: RequestError) -> Dialect | None:
@@ -124,12 +131,6 @@ def _speaks_of_shape(error: RequestError) -> bool:
 
 def _names_shape(param: str | None) -> bool:
     return param is not None and param.startswith(_SHAPE_PARAMS)
-
-
-def _speaks_of_scores(error: RequestError) -> bool:
-    if error.status not in _SCORES_STATUS or error.kind not in {"bad_request", "not_found", "auth"}:
-        return False
-    return _SCORES_PARAM in (error.detail if error.param is None else error.param)
 
 
 def _fewer_scores(current: Dialect, error: RequestError, all_: tuple[Dialect, ...]) -> tuple[Dialect, ...]:
