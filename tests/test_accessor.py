@@ -58,7 +58,9 @@ def test_every_argument_reaches_the_function():
         "labels": "x",
         "nested": "x",
         "confidence": "x",
-        "samples": 2,
+        "samples": "x",
+        "distribution": 1,
+        "calibration": 3,
         "on_error": "x",
         "mode": "x",
         "fallback": "x",
@@ -144,21 +146,28 @@ def test_a_name_that_somebody_owns_stays_theirs_and_is_told_once():
     assert "llmframe.map(frame, ...)" in done.stdout
 
 
+SHOWN = "map, amap, stream, astream, submit, plan, embed, aembed"
+PRESETS = "classify, aclassify, extract, aextract, filter, afilter, score, ascore"
+
+
 @pytest.mark.parametrize(
     ("owner", "text"),
     [
-        (
-            pd.DataFrame({"t": ["secret"]}),
-            "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan, embed, aembed>",
-        ),
-        (pd.Series(["secret"]), "<llm verbs of Series: map, amap, stream, astream, submit, plan, embed, aembed>"),
-        (
-            pl.DataFrame({"t": ["secret"]}),
-            "<llm verbs of DataFrame: map, amap, stream, astream, submit, plan, embed, aembed>",
-        ),
-        (pl.LazyFrame({"t": ["secret"]}), "<llm verbs of LazyFrame: map>"),
+        (pd.DataFrame({"t": ["secret"]}), f"<llm verbs of DataFrame: {SHOWN}, {PRESETS}>"),
+        (pd.Series(["secret"]), f"<llm verbs of Series: {SHOWN}>"),
+        (pl.DataFrame({"t": ["secret"]}), f"<llm verbs of DataFrame: {SHOWN}, {PRESETS}>"),
+        (pl.LazyFrame({"t": ["secret"]}), "<llm verbs of LazyFrame: map, classify, extract, filter, score>"),
         (pl.col("t"), "<llm verbs of Expr: map>"),
     ],
 )
 def test_the_namespace_shows_its_verbs(owner: Any, text: str):
     assert repr(owner.llm) == text
+
+
+@pytest.mark.parametrize("preset", ["classify", "extract", "filter", "score"])
+def test_a_preset_is_documented_and_written_out(preset: str):
+    for name in (preset, f"a{preset}"):
+        method = getattr(pd.DataFrame().llm, name)
+        assert method.__doc__ == getattr(llmframe, name).__doc__
+        assert {"models", "vote", "gold", "options"} < set(inspect.signature(method).parameters)
+        assert inspect.iscoroutinefunction(method) is (name != preset)

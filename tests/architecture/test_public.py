@@ -13,6 +13,7 @@ import llmframe
 
 PUBLIC = [
     "Budget",
+    "Calibration",
     "Job",
     "LlmframeError",
     "LlmframeWarning",
@@ -20,20 +21,28 @@ PUBLIC = [
     "PlanReport",
     "Progress",
     "RowError",
+    "Rubric",
     "RunReport",
     "Template",
     "UsageError",
     "__version__",
+    "aclassify",
     "aembed",
     "aembed_file",
+    "aextract",
+    "afilter",
     "amap",
     "amap_file",
+    "ascore",
     "astream",
     "cancel",
+    "classify",
     "datasets",
     "embed",
     "embed_file",
     "errors",
+    "extract",
+    "filter",
     "job",
     "jobs",
     "last_run",
@@ -43,6 +52,7 @@ PUBLIC = [
     "plan",
     "plan_file",
     "register",
+    "score",
     "stream",
     "submit",
     "testing",
@@ -58,10 +68,12 @@ FRAMES = {
     "polars.LazyFrame": pl.LazyFrame({"text": ["a"]}),
     "polars.Expr": pl.col("text"),
 }
-VERBS = {kind: ["map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed"] for kind in FRAMES} | {
-    "polars.LazyFrame": ["map"],
-    "polars.Expr": ["map"],
-}
+PRESETS = ["classify", "extract", "filter", "score"]
+VERBS = (
+    {kind: ["map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed"] for kind in FRAMES}
+    | {kind: [*PRESETS, *(f"a{preset}" for preset in PRESETS)] for kind in ("pandas.DataFrame", "polars.DataFrame")}
+    | {"polars.LazyFrame": ["map", *PRESETS], "polars.Expr": ["map"]}
+)
 """A lazy query runs when it is collected, so it has neither an async twin nor parts nor a plan."""
 
 
@@ -87,6 +99,12 @@ def test_a_verb_has_the_same_parameters_as_function_and_on_a_frame(kind: str, ve
 
 def test_map_and_amap_take_the_same():
     assert parameters(llmframe.map) == parameters(llmframe.amap)
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_a_preset_and_its_async_twin_take_the_same_but_for_the_plan(preset: str):
+    taken = [each for each in parameters(getattr(llmframe, preset)) if each[0] != "plan"]
+    assert taken == parameters(getattr(llmframe, f"a{preset}"))
 
 
 def test_the_streams_take_what_map_takes_and_how_the_parts_are_cut():
