@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping, Sequence
 from typing import Final, cast
 
 from llmframe.core.columns import ColumnType
+from llmframe.core.votes import expected
 from llmframe.frames.derived import RowFunction
 from llmframe.judge.levels import Level
 from llmframe.judge.rubric import Rubric
@@ -64,6 +64,5 @@ def _expected(rubric: Rubric, level: Level | None, spread: Shares | None) -> tup
     """Mean and standard deviation by the probabilities; without them the level's number alone."""
     if rubric.scale == "nominal" or not spread:
         return (level.number if level else None), None
-    weighed = [(spread[step.code], cast("float", step.number)) for step in rubric.steps]
-    mean = math.fsum(share * number for share, number in weighed)
-    return mean, math.sqrt(math.fsum(share * (number - mean) ** 2 for share, number in weighed))
+    numbers = [cast("float", step.number) for step in rubric.steps]
+    return expected(numbers, [spread[step.code] for step in rubric.steps])
