@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from llmframe.batch.account import LEFT, UNSENT
 from llmframe.batch.drafts import Draft
-from llmframe.clients.base import RequestError
+from llmframe.clients.base import Dialect, RequestError
 from llmframe.clients.batch import Problem
 from llmframe.core.outcome import Failure, Usage
+from llmframe.engine.dialects import NO_LOGPROBS
 from llmframe.stores.jobs import LineOutcome, LineRecord, Shard
 from tests.batch.doubles import DOWN, INTENT, JOB, Bench, Call, key, plan, running, state
 from tests.engine.doubles import say
@@ -301,3 +303,39 @@ def test_in_a_call_of_parts_what_it_took_is_told_once():
         assert (again.usage, again.usd, again.attempts) == (Usage(0, 0, 0), 0.0, 0)
 
     at_account(work)
+
+
+SCORED = (
+    Dialect("json_schema", top_logprobs=20),
+    Dialect("json", top_logprobs=20),
+    Dialect("json_schema", ends_run=True),
+    Dialect("json", ends_run=True),
+)
+NO_SCORES = RequestError("bad_request", "no", status=400, code="unsupported_parameter", param="logprobs")
+
+
+def with_forms(forms: tuple[Dialect, ...], error: RequestError) -> tuple[Any, ...]:
+    def work(call: Call, shard: Shard, _: Any) -> tuple[Any, ...]:
+        call.account._dialects = forms
+        call.account._drafts.dialect = forms[0]
+        sent = replace(shard, mode=forms[0].form)
+        outcome = call.account.reader(sent, lambda records, answer: []).failed(RECORDS, error)
+        return outcome.state, call.account._drafts.dialect, call.run.stop, call.run.metrics.notes
+
+    return at_account(work)
+
+
+def test_a_batch_that_is_refused_its_logprobs_is_made_again_without():
+    forms = (SCORED[0], Dialect("json_schema"))
+    told = ["sent no logprobs (answers tell none), because the server refused (400)"]
+    assert with_forms(forms, NO_SCORES) == ("missing", forms[1], None, told)
+
+
+def test_a_batch_about_logprobs_that_are_refused_ends_the_run_and_costs_nothing_more():
+    state_, dialect, stop, _ = with_forms(SCORED, NO_SCORES)
+    assert (state_, dialect, stop) == ("failed", SCORED[0], NO_LOGPROBS)
+
+
+def test_a_nameless_refusal_of_a_batch_about_logprobs_tries_the_other_mode_and_ends_nothing():
+    assert with_forms(SCORED, NAMELESS)[:3] == ("missing", SCORED[1], None)
+    assert with_forms(SCORED[1:], NAMELESS)[:3] == ("failed", SCORED[1], None)

@@ -267,3 +267,24 @@ def test_a_request_error_survives_pickling():
     error = RequestError("rate_limit", "slow", status=429, code="c", param="p", retry_after=2.0, limits=limits)
     again = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own bytes
     assert (str(again), vars(again)) == (str(error), vars(error))
+
+
+@pytest.mark.parametrize("stream", [False, True])
+async def test_log_probabilities_are_asked_for_and_come_with_the_reply(*, stream: bool):
+    with Provider(probabilities={"bug": 0.75, "praise": 0.25}) as provider:
+        client = opened(provider, params={"stream": True} if stream else {}, logprobs="asked")
+        reply = await once(client)
+        plain = await once(opened(provider))
+    assert {key: provider.bodies[0][key] for key in ("logprobs", "top_logprobs")} == {
+        "logprobs": True,
+        "top_logprobs": 20,
+    }
+    assert b"".join(token.text for token in reply.tokens).decode() == reply.text == '{"topic": "bug"}'
+    assert {len(token.top) for token in reply.tokens} == {20}
+    assert plain.tokens is None
+    assert "logprobs" not in provider.bodies[1]
+
+
+def test_a_dialect_is_read_back_from_what_a_ledger_says():
+    for dialect in (Dialect("json", "max_completion_tokens", top_logprobs=5), Dialect("tools")):
+        assert Dialect.of_form(dialect.form, dialect.max_tokens_name) == dialect

@@ -263,3 +263,32 @@ def opened_with_packages(model: str, monkeypatch: pytest.MonkeyPatch) -> Any:
 
 def _facts(client: Any) -> tuple[str, str, str | None]:
     return client.identity, client.model, client.provider
+
+
+def forms(**options: Any) -> list[str]:
+    with Provider() as provider:
+        return [f"{each.form}{'!' * each.ends_run}" for each in opened(client=provider, **options).dialects]
+
+
+def test_log_probabilities_are_asked_for_in_text_alone_and_what_ends_the_run_stands_last():
+    assert forms() == ["json_schema", "tools", "json"]
+    assert forms(logprobs="asked") == ["json_schema+20", "json+20", "json_schema!", "json!"]
+    assert forms(logprobs="tried") == ["json_schema+20", "json+20", "json_schema", "tools", "json"]
+    assert forms(logprobs="asked", output_mode="json", params={"top_logprobs": 3}) == ["json+3", "json!"]
+    assert forms(logprobs="asked", schema=schema_of(None)) == ["text+20", "text!"]
+
+
+def test_calls_have_no_log_probabilities():
+    assert forms(logprobs="tried", output_mode="tools") == ["tools"]
+    with pytest.raises(UsageError, match=r"output_mode \"tools\" has no log-probabilities: leave it out"):
+        forms(logprobs="asked", output_mode="tools")
+
+
+def test_a_provider_that_tells_no_log_probabilities_is_named_with_the_way_round():
+    claude: dict[str, Any] = {"model": "anthropic/claude-x", "api_key": "k", "params": {"max_tokens": 9}}
+    with pytest.raises(UsageError, match=r"'anthropic' tells no log-probabilities.*votes.*samples=5"):
+        opened(**claude, logprobs="asked")
+    wrapped = instructor.from_anthropic(anthropic.AsyncAnthropic(api_key="k"))
+    with pytest.raises(UsageError, match="'anthropic' tells no log-probabilities"):
+        opened(client=wrapped, model="claude-x", params={"max_tokens": 9}, logprobs="asked")
+    assert [each.form for each in opened(**claude, logprobs="tried").dialects] == ["tools", "json"]

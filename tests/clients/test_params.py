@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from llmframe.clients.params import Params, Streaming, read_params
+from llmframe.clients.params import Params, Streaming, read_params, scored_params
 from llmframe.errors import UsageError
 
 
@@ -96,3 +96,36 @@ def test_a_header_that_cant_be_sent_is_refused_and_not_shown(value: str):
     with pytest.raises(UsageError, match="'x-key'") as caught:
         read_params({"extra_headers": {"x-key": value}})
     assert "SECRET" not in str(caught.value)
+
+
+def test_scores_ask_for_as_many_alternatives_as_openai_takes_and_the_users_word_counts():
+    assert scored_params({"temperature": 0}) == {"temperature": 0, "logprobs": True, "top_logprobs": 20}
+    assert scored_params({"top_logprobs": 5}) == {"logprobs": True, "top_logprobs": 5}
+    assert scored_params(scored_params({})) == scored_params({})
+    assert scored_params({"logprobs": False}) == {"logprobs": False}
+
+
+def test_what_scores_ask_is_no_part_of_the_body_and_what_the_user_asks_without_them_is():
+    said = read_params({"logprobs": True, "top_logprobs": 5, "seed": 1}, logprobs="tried")
+    assert (said.body, said.top_logprobs, said.logprobs) == ({"seed": 1}, 5, "tried")
+    assert read_params({"logprobs": True, "top_logprobs": 5}).body == {"logprobs": True, "top_logprobs": 5}
+
+
+def test_scores_that_the_user_declines_are_left_out_where_they_are_only_tried():
+    assert read_params({"logprobs": False}, logprobs="tried").top_logprobs is None
+    with pytest.raises(UsageError, match=r'params\["logprobs"\] is False with `confidence="logprobs"`'):
+        read_params({"logprobs": False}, logprobs="asked")
+
+
+@pytest.mark.parametrize(
+    ("params", "told"),
+    [
+        ({"logprobs": 5}, "must be True or False, got 5"),
+        ({"top_logprobs": -1}, "must be an integer from 0 to 20, got -1"),
+        ({"top_logprobs": True}, "must be an integer from 0 to 20, got True"),
+        ({"extra_body": {"top_logprobs": 3}}, "extra_body'\\] key 'top_logprobs' can't be set there"),
+    ],
+)
+def test_log_probabilities_that_cannot_be_asked_for_are_told(params: dict[str, object], told: str):
+    with pytest.raises(UsageError, match=told):
+        read_params(params, logprobs="asked")

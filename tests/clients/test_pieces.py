@@ -13,6 +13,7 @@ from llmframe.clients.chat import read_chat
 from llmframe.clients.pieces import Pieces
 from llmframe.core.outcome import Usage
 from llmframe.core.reply import Reply, ToolCall
+from llmframe.core.tokens import Token
 
 
 def event(chunk: object) -> bytes:
@@ -156,3 +157,14 @@ def test_an_error_among_the_pieces_stands_in_the_answers_place(body: bytes):
     pieces = Pieces()
     pieces.feed(of({"content": "half"}) + body)
     assert pieces.completion() == {"error": {"message": "no", "code": 500}}
+
+
+def test_log_probabilities_grow_with_the_text():
+    def piece(text: str) -> bytes:
+        told = {"content": [{"token": text, "bytes": None, "logprob": -1.0, "top_logprobs": []}], "refusal": None}
+        choice = {"index": 0, "delta": {"content": text}, "logprobs": told, "finish_reason": None}
+        return event({"model": "m-1", "choices": [choice]})
+
+    reply = put_together(piece("po"), of({"content": None}), piece("s"), of({}, "stop"), DONE)
+    assert (reply.text, reply.tokens) == ("pos", (Token(b"po", -1.0), Token(b"s", -1.0)))
+    assert put_together(of({"content": "pos"}), of({}, "stop"), DONE).tokens is None

@@ -134,3 +134,47 @@ def test_a_refusal_without_a_reason_is_tried_without_stream_options_first():
 )
 def test_what_was_refused_or_never_reached_costs_nothing(error: RequestError, *, free: bool):
     assert costs_nothing(error) == free
+
+
+SCORED = (
+    Dialect("json_schema", top_logprobs=20),
+    Dialect("json", top_logprobs=20),
+    Dialect("json_schema", ends_run=True),
+    Dialect("json", ends_run=True),
+)
+
+
+@pytest.mark.parametrize(
+    ("status", "param", "message"),
+    [
+        (400, "logprobs", "Unsupported parameter"),
+        (422, None, "[{'loc': ('body', 'logprobs'), 'msg': 'not permitted'}]"),
+        (403, None, "You are not allowed to request logprobs from this model"),
+    ],
+)
+def test_refused_logprobs_are_left_out_in_the_same_mode(status: int, param: str | None, message: str):
+    error = from_response(status, {"error": {"message": message, "param": param}})
+    assert next_dialects(SCORED[1], error, SCORED) == SCORED[3:]
+    assert next_dialects(SCORED[3], error, SCORED) == (), "what wasn't sent can't be the reason"
+
+
+def test_refused_top_logprobs_are_tried_with_fewer_first():
+    error = refused(400, "integer_above_max_value", "top_logprobs")
+    fewer = Dialect("json_schema", top_logprobs=5)
+    assert next_dialects(SCORED[0], error, SCORED) == (fewer, SCORED[2])
+    assert next_dialects(fewer, error, SCORED) == (SCORED[2],)
+
+
+def test_other_modes_are_tried_with_logprobs_before_any_goes_without():
+    assert next_dialects(SCORED[0], refused(400), SCORED) == SCORED[1:]
+    known = Dialect("json_schema", "max_completion_tokens", top_logprobs=5)
+    assert next_dialects(known, refused(400, None, "response_format"), SCORED) == (
+        Dialect("json", "max_completion_tokens", top_logprobs=5),
+        Dialect("json_schema", "max_completion_tokens", ends_run=True),
+        Dialect("json", "max_completion_tokens", ends_run=True),
+    )
+
+
+def test_a_lock_that_speaks_of_no_logprobs_is_a_wrong_key():
+    assert next_dialects(SCORED[0], refused(403), SCORED) == ()
+    assert next_dialects(SCORED[0], refused(429, None, "logprobs"), SCORED) == ()

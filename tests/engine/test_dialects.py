@@ -9,8 +9,9 @@ from dataclasses import replace
 import pytest
 
 from llmframe.clients.base import Dialect, RequestError
+from llmframe.core.outcome import Failure
 from llmframe.core.reply import Reply
-from llmframe.engine.dialects import FIRST, Negotiation
+from llmframe.engine.dialects import FIRST, NO_LOGPROBS, Negotiation
 from llmframe.testing import run_in_fake_time
 from tests.engine.doubles import MODES, Client, refused, say
 
@@ -243,5 +244,68 @@ def test_who_is_cancelled_among_the_first_leaves_the_place_to_another():
         assert late.done()
         for task in asking:
             task.cancel()
+
+    run_in_fake_time(main())
+
+
+SCORED = replace(SCHEMA, top_logprobs=20)
+UNSCORED = replace(SCHEMA, ends_run=True)
+
+
+def halting(*dialects: Dialect) -> tuple[Negotiation, list[str], list[Failure]]:
+    notes, ends = list[str](), list[Failure]()
+    return Negotiation(Client(dialects=dialects), note=notes.append, halt=ends.append), notes, ends
+
+
+def test_refused_logprobs_are_left_out_and_the_note_says_what_that_costs():
+    async def main() -> None:
+        talk, notes, ends = halting(SCORED, SCHEMA)
+        assert await talk.refused(refused("logprobs"), SCORED, Server().ask()) == say("pos")
+        assert (talk.dialect, ends) == (SCHEMA, [])
+        assert notes == ["sent no logprobs (answers tell none), because the server refused (400)"]
+
+    run_in_fake_time(main())
+
+
+def test_fewer_top_logprobs_are_said_in_numbers():
+    async def main() -> None:
+        talk, notes, _ = halting(SCORED, SCHEMA)
+        assert await talk.refused(refused("top_logprobs"), SCORED, Server().ask()) == say("pos")
+        assert talk.dialect == replace(SCORED, top_logprobs=5)
+        assert notes == ["sent top_logprobs=5, because the server refused (400)"]
+
+    run_in_fake_time(main())
+
+
+def test_an_answer_that_shows_that_logprobs_are_refused_ends_a_run_that_is_about_them():
+    async def main() -> None:
+        talk, _, ends = halting(SCORED, UNSCORED)
+        server = Server()
+        error = refused("logprobs")
+        one, *others = await asyncio.gather(
+            *(talk.refused(error, SCORED, server.ask()) for _ in range(5)), return_exceptions=True
+        )
+        assert (one, server.asked) == (say("pos"), ["json_schema"]), "one answer is enough to know"
+        assert [each.kind for each in others if isinstance(each, RequestError)] == ["cancelled"] * 4
+        assert ends == [NO_LOGPROBS]
+
+    run_in_fake_time(main())
+
+
+def test_a_row_that_is_refused_without_logprobs_too_ends_nothing():
+    async def main() -> None:
+        talk, _, ends = halting(SCORED, UNSCORED)
+        assert await talk.refused(refused(None), SCORED, Server(json_schema=refused(None)).ask()) is None
+        assert (ends, talk.dialect) == ([], SCORED)
+
+    run_in_fake_time(main())
+
+
+def test_the_next_run_asks_for_logprobs_again_where_the_last_one_ended():
+    async def main() -> None:
+        client = Client(dialects=(SCORED, UNSCORED))
+        talk = Negotiation(client, note=list[str]().append)
+        await talk.refused(refused("logprobs"), SCORED, Server().ask())
+        assert Negotiation(client, note=list[str]().append).dialect == SCORED
 
     run_in_fake_time(main())

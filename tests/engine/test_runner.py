@@ -8,6 +8,7 @@ import random
 import weakref
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -16,6 +17,7 @@ from hypothesis import strategies as st
 from llmframe.clients.base import RequestError
 from llmframe.core.outcome import Answer, Failure, Usage
 from llmframe.core.reply import Reply
+from llmframe.engine.dialects import NO_LOGPROBS
 from llmframe.engine.sharing import Shared
 from llmframe.errors import ErrorKind
 from llmframe.stores.base import MemoryStore, Stored
@@ -768,3 +770,18 @@ def test_a_part_that_has_ended_is_gone_at_once_without_a_collection_of_garbage()
         assert gone[0]() is None
     finally:
         gc.enable()
+
+
+def test_a_run_about_logprobs_ends_with_the_first_answer_of_an_endpoint_that_refuses_them_and_keeps_it():
+    scored = replace(MODES[0], top_logprobs=20)
+    client = Client(
+        lambda sent, _: refused("logprobs", "unsupported_parameter") if sent.dialect.logprobs else say("pos"),
+        dialects=(scored, replace(MODES[0], ends_run=True)),
+    )
+    part = answered(names(100), client)
+    answers = [each for each in part.results if isinstance(each, Answer)]
+    assert [answer.values for answer in answers] == [("pos",)]
+    assert len(client.sent) == 9, "the first eight, and one without"
+    assert {(each.kind, each.detail) for each in part.results if isinstance(each, Failure)} == {
+        ("bad_request", NO_LOGPROBS.detail)
+    }
