@@ -52,17 +52,16 @@ class Labels:
     def reply(self, probabilities: Sequence[float]) -> tuple[str, tuple[Token, ...]]:
         """The answer with the likeliest value (of equal ones the first), and its tokens.
 
-        The value is one token, the others with their log-probabilities are what might have stood there; the rest is
-        certain.
+        What comes before the value is certain. The value is one token to the text's end, which tells 1 from the start
+        of 12; the others with their log-probabilities are what might have stood there.
         """
         logprobs = [max(math.log(each), LEAST_LOGPROB) if each > 0 else LEAST_LOGPROB for each in probabilities]
         best = max(range(len(logprobs)), key=logprobs.__getitem__)
-        texts = [text.encode() for text in self._texts]
+        texts = [f"{text}}}".encode() for text in self._texts]
         ranked = sorted(zip(texts, logprobs, strict=True), key=lambda pair: -pair[1])
         return self.answers[best], (
             Token(self._head.encode(), 0.0),
             Token(texts[best], logprobs[best], tuple(ranked)),
-            Token(b"}", 0.0),
         )
 
 
@@ -85,10 +84,16 @@ def labels_of(schema: Schema) -> Labels:
     wanted = "wants a schema with exactly one closed field, such as Literal['yes', 'no'], an Enum or bool"
     if schema.model is None:
         raise UsageError(f"output_mode 'score' {wanted}; this call asks for free text")
-    if schema.confidences:
+    source = schema.scoring.source if schema.scoring else None
+    if source == "stated":
         raise UsageError(
             f"output_mode 'score' {wanted}; confidence='stated' asks for a number beside it: "
             "confidence='logprobs' tells how likely the label is"
+        )
+    if source == "votes":
+        raise UsageError(
+            "output_mode 'score' draws nothing, so all votes would be the same: confidence='logprobs' tells how "
+            "likely the label is"
         )
     if len(schema.fields) != 1:
         names = ", ".join(repr(field.name) for field in schema.fields)

@@ -8,7 +8,8 @@ get the same bias of 100 there, which cancels among them and leaves nothing to t
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -26,6 +27,9 @@ from llmframe.core.schema import Schema
 
 BIAS: Final = 100.0
 """Added to the logits of the tokens that may come: what the others have left together is below 1e-30."""
+
+DRAWN_BIAS: Final = 60.0
+"""Added on top for a token that is to be drawn; the server's numbers reach to 1e-38, so what matters stays."""
 
 _DRAWN: Final = {
     "n_predict": 1,
@@ -139,7 +143,9 @@ class ScoringClient(OpenAIClient):
         open_ = await self._prompt([*before, _SAID])
         closed = await self._prompt([*before, _SAID, _SHOWN, _SAID])
         blank = blank_before(open_, closed)
-        sequences = tuple([await self._tokens(blank + answer) for answer in self.labels.answers])
+        cuts = [await self._tokens(blank + answer) for answer in self.labels.answers]
+        sequences = tuple(tuple(token for token, _ in cut) for cut in cuts)
+        whole = {token: whole for cut in cuts for token, whole in cut}
         try:
             found = forks(sequences)
         except ValueError:
@@ -148,16 +154,18 @@ class ScoringClient(OpenAIClient):
             ) from None
         if not found:  # a single label is certain; its prompt is read all the same, for its length and its usage
             found = (Fork((), (sequences[0][0],)),)
-        return Tree(sequences, tuple((fork, _question(fork)) for fork in found))
+        return Tree(sequences, tuple((fork, _question(fork, whole)) for fork in found))
 
     async def _prompt(self, messages: list[Message]) -> str:
         said: dict[str, Any] = {key: value for key, value in self.params.body.items() if key == "chat_template_kwargs"}
         body = await self._post("apply-template", Prepared.of({"model": self.model, **said}), messages)
         return str(body["prompt"])
 
-    async def _tokens(self, text: str) -> tuple[int, ...]:
-        prepared = Prepared.of({"add_special": False}, field="content")
-        return tuple((await self._post("tokenize", prepared, [text]))["tokens"])
+    async def _tokens(self, text: str) -> list[tuple[int, bool]]:
+        """The tokens of a text, each with whether it is text of its own; parts of a character come as bytes."""
+        prepared = Prepared.of({"add_special": False, "with_pieces": True}, field="content")
+        cut: list[dict[str, Any]] = (await self._post("tokenize", prepared, [text]))["tokens"]
+        return [(int(token["id"]), isinstance(token["piece"], str)) for token in cut]
 
     async def _post(self, name: str, prepared: Prepared, content: Sequence[Any]) -> dict[str, Any]:
         answer = self._parsed(await self._posts[name].post(prepared, cast("list[str]", list(content))))
@@ -186,8 +194,12 @@ def blank_before(open_: str, closed: str) -> str:
     return between if found and not between.strip() else ""
 
 
-def _question(fork: Fork) -> Prepared:
+def _question(fork: Fork, whole: Mapping[int, bool]) -> Prepared:
     bias = [[token, BIAS] for token in fork.branches]
+    if not all(whole[token] for token in fork.branches):
+        # When a part of a character is drawn the server tells no probabilities: another token is, and left out.
+        drawn = (token for token, is_text in whole.items() if is_text and token not in fork.branches)
+        bias += [[token, BIAS + DRAWN_BIAS] for token in itertools.islice(drawn, 1)]
     return Prepared.of({**_DRAWN, "n_probs": len(bias) + 2, "logit_bias": bias}, field="prompt")
 
 

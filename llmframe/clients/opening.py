@@ -96,11 +96,7 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     MissingExtraError
         If the provider's package isn't installed.
     """
-    if output_mode not in OUTPUT_MODES:
-        near = did_you_mean(str(output_mode), OUTPUT_MODES)
-        raise UsageError(f"output_mode {output_mode!r} is unknown{near or ';'} known: {', '.join(OUTPUT_MODES)}")
-    if output_mode == "score":
-        _check_scores(model, given=base_url is not None or client is not None)
+    _check_mode(output_mode, model, given=base_url is not None or client is not None)
     read = read_params(params, silence=timeout, logprobs=logprobs)
     if client is not None:
         if base_url is not None or api_key is not None:
@@ -125,11 +121,14 @@ def open_client(  # noqa: PLR0913 - the sending options that choose a client
     return _openai(origin, model, read, schema, output_mode, provider=price)
 
 
-def _check_scores(model: str | None, *, given: bool) -> None:
-    if given or not (model or "").startswith("local/"):
+def _check_mode(output_mode: str, model: str | None, *, given: bool) -> None:
+    if output_mode not in OUTPUT_MODES:
+        near = did_you_mean(str(output_mode), OUTPUT_MODES)
+        raise UsageError(f"output_mode {output_mode!r} is unknown{near or ';'} known: {', '.join(OUTPUT_MODES)}")
+    if output_mode == "score" and (given or not (model or "").startswith("local/")):
         raise UsageError(
             f"output_mode 'score' is for embedded models, such as {_CHATS}; here leave `output_mode` out: "
-            "`confidence=\"logprobs\"` tells how likely a label is, where the endpoint does"
+            '`confidence="logprobs"` tells how likely a label is, where the endpoint does'
         )
 
 

@@ -14,7 +14,9 @@ from pydantic import BaseModel, Field
 
 from llmframe.clients.local_labels import LEAST_LOGPROB, Fork, Labels, forks, labels_of, probabilities
 from llmframe.core.outcome import Answer
+from llmframe.core.reply import Reply, read_reply
 from llmframe.core.schema import schema_of
+from llmframe.core.scoring import Confidence
 from llmframe.errors import UsageError
 
 
@@ -101,9 +103,28 @@ def test_a_schema_without_exactly_one_closed_field_is_refused(schema: object, me
     assert message in str(caught.value)
 
 
-def test_a_stated_confidence_beside_the_label_is_refused_with_what_to_ask_for():
+@pytest.mark.parametrize("confidence", ["stated", "votes"])
+def test_a_confidence_that_a_score_can_not_have_is_refused_with_what_to_ask_for(confidence: Confidence):
     with pytest.raises(UsageError, match="confidence='logprobs'"):
-        labels_of(schema_of(["a", "b"], confidence="stated"))
+        labels_of(schema_of(["a", "b"], confidence=confidence))
+
+
+@pytest.mark.parametrize("schema", [["good", 'say "x"', "日本", "good one"], bool, Literal[1, 12, 2], Aliased])
+def test_the_shares_are_the_confidence_that_is_read_from_the_reply(schema: object):
+    made = schema_of(schema, confidence="logprobs")
+    labels = labels_of(made)
+    shares = [1 / 2, 1 / 4, 1 / 8, 1 / 8][: len(labels.values)]
+    total = sum(shares)
+    for turn in range(len(shares)):
+        turned = [each / total for each in shares[turn:] + shares[:turn]]
+        text, tokens = labels.reply(turned)
+        reading = read_reply(Reply(text=text, tokens=tokens, finish_reason="stop"), made, tool_name=None)
+        assert isinstance(reading.result, Answer)
+        (score,) = reading.result.scores
+        assert score.source == "logprobs"
+        assert score.confidence == pytest.approx(max(turned))
+        assert score.probabilities == pytest.approx(turned)
+        assert score.mass == pytest.approx(1)
 
 
 def test_the_reply_is_the_likeliest_label_and_its_tokens_make_up_the_text():
@@ -111,15 +132,15 @@ def test_the_reply_is_the_likeliest_label_and_its_tokens_make_up_the_text():
     text, tokens = labels_of(schema).reply((0.2, 0.5, 0.3))
     assert schema.read(text) == Answer(text, ("日本",))
     assert b"".join(token.text for token in tokens).decode() == text
-    assert [token.logprob for token in tokens] == [0, pytest.approx(math.log(0.5)), 0]
+    assert [token.logprob for token in tokens] == [0, pytest.approx(math.log(0.5))]
     assert [(text.decode(), round(math.exp(each), 6)) for text, each in tokens[1].top] == [
-        ('"日本"', 0.5),
-        ('"no"', 0.3),
-        ('"say \\"hi\\""', 0.2),
+        ('"日本"}', 0.5),
+        ('"no"}', 0.3),
+        ('"say \\"hi\\""}', 0.2),
     ]
 
 
 def test_of_equal_labels_the_first_is_answered_and_none_has_an_endless_logarithm():
     text, tokens = Labels("k", ("a", "b", "c")).reply((0.5, 0.5, 0.0))
     assert json.loads(text) == {"k": "a"}
-    assert tokens[1].top[-1] == (b'"c"', LEAST_LOGPROB)
+    assert tokens[1].top[-1] == (b'"c"}', LEAST_LOGPROB)

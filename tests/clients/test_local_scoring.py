@@ -56,7 +56,7 @@ async def asked(client: Client, *texts: str, before: list[Any] | None = None) ->
 
 def shares(reply: Reply) -> dict[Any, float]:
     assert reply.tokens is not None
-    return {json.loads(text): math.exp(logprob) for text, logprob in reply.tokens[1].top}
+    return {json.loads(text[:-1]): math.exp(logprob) for text, logprob in reply.tokens[1].top}
 
 
 @pytest.fixture
@@ -123,6 +123,19 @@ async def test_shares_sum_to_1_and_the_text_is_the_likeliest_label(schema: objec
             assert reply.model == "smollm2-135m"
             assert reply.usage.output_tokens
             assert (reply.usage.input_tokens or 0) > (reply.usage.cached_tokens or 0)
+
+
+@pytest.mark.local_model
+async def test_labels_that_part_inside_a_character_are_told_like_others(endpoint: Any):
+    labels = ("日本", "月光")
+    question = {"role": "user", "content": "日本"}
+    pieces = [(await endpoint("tokenize", {"content": text, "with_pieces": True}))["tokens"] for text in labels]
+    parted = next(n for n, (left, right) in enumerate(zip(*pieces, strict=False)) if left["id"] != right["id"])
+    assert isinstance(pieces[0][parted]["piece"], list)  # bytes: a part of a character
+    client = opened(labels)
+    found = [shares((await asked(client, question["content"]))[0]) for _ in range(8)]  # what is drawn differs
+    assert all(each == pytest.approx(found[0], abs=NOISE) for each in found)
+    assert math.fsum(found[0].values()) == pytest.approx(1)
 
 
 @pytest.mark.local_model
