@@ -26,6 +26,7 @@ _ENDINGS: Final = {
 _SHORT: Final = {'"': b'\\"', "\\": b"\\\\", "/": b"\\/", "\b": b"\\b", "\f": b"\\f", "\n": b"\\n", "\r": b"\\r"} | {
     "\t": b"\\t"
 }
+_PLAIN: Final = frozenset(' "\\')
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,13 +159,14 @@ def _variants(character: str, *, folds: bool, escaped: bool) -> Iterable[bytes]:
     for each in cases:
         if not escaped or each not in {'"', "\\"}:
             found[each.encode("utf-8", "surrogatepass")] = None
-        if escaped:
+        # Nobody writes \u0061 for a or \u005c for a backslash; one alone would be the beginning of every label.
+        if escaped and not (each.isascii() and (each.isalnum() or each in _PLAIN)):
             units = each.encode("utf-16-be", "surrogatepass").hex()
             spelt = [units[at : at + 4] for at in range(0, len(units), 4)]
             found["".join(f"\\u{unit}" for unit in spelt).encode()] = None
             found["".join(f"\\u{unit.upper()}" for unit in spelt).encode()] = None
-            if each in _SHORT:
-                found[_SHORT[each]] = None
+        if escaped and each in _SHORT:
+            found[_SHORT[each]] = None
     return found
 
 
