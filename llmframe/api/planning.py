@@ -12,18 +12,19 @@ from llmframe.api.examples import examples_of
 from llmframe.api.keeping import ledgered_store, store_of
 from llmframe.api.prepared import Prepared, asking, prepare
 from llmframe.api.runs import price_of
+from llmframe.api.voting import to_ask
 from llmframe.budget import budget_of
 from llmframe.clients.base import Client
 from llmframe.core.distinct import Distinct
 from llmframe.core.outcome import Answer
 from llmframe.core.outlay import CHARACTERS_PER_TOKEN, Outlay, most_tokens
-from llmframe.core.plan import Plan, Planned
+from llmframe.core.plan import Planned
 from llmframe.core.prices import Price
 from llmframe.core.request import canonical_json, text_digest
 from llmframe.frames import wrap
 from llmframe.report import PlanReport
 from llmframe.report.plan_report import summed
-from llmframe.stores.base import SharedStore
+from llmframe.stores.base import SharedStore, Stored
 
 TOKENS_A_FIELD: Final = 12
 """Estimate of the output for one field when no example shows its length."""
@@ -47,7 +48,7 @@ def run_plans(native: object, asks: Sequence[Arguments]) -> PlanReport:
     for arguments in asks:
         prepared = prepare(asking(arguments), frame, verb="plan")
         count = _Count(prepared, seen=seen)
-        count.add(prepared.plan())
+        count.add(prepared)
         reports.append(count.report())
     return summed(reports)
 
@@ -64,7 +65,7 @@ def plan_parts(whole: Prepared, parts: Iterable[Prepared]) -> PlanReport:
     """
     count = _Count(whole)
     for part in parts:
-        count.add(part.plan())
+        count.add(part)
     return count.report()
 
 
@@ -79,16 +80,19 @@ class _Count:
         self._seen = Distinct() if seen is None else seen
         self._changes: Counter[str] = Counter()
         self._rows = self._nulls = self._failed = self._not_asked = 0
-        self._to_send = self._cached = self._characters = self._bytes = 0
+        self._samples = whole.asking.arguments.votes
+        self._least = self._to_send = self._cached = self._characters = self._bytes = 0
         wire, params = canonical_json(self._schema.wire), canonical_json(whole.asking.arguments.sending.params)
         self._schema_characters, self._shared_bytes = len(wire), len(wire) + len(params)
         self._prompts: list[list[dict[str, object]]] = []
         self._problems: dict[str, str] = {}
 
-    def add(self, plan: Plan) -> None:
+    def add(self, part: Prepared) -> None:
         """Count a part's rows, and those of its requests that no part before it has."""
-        for chunk in plan.draw():
-            self._requests([planned for planned in chunk if self._seen.add(planned.key)])
+        plans = [part.plan(sample=sample) for sample in range(self._samples)]
+        for chunks in zip(*(plan.draw() for plan in plans), strict=True):
+            self._requests([ballot for ballot in zip(*chunks, strict=True) if self._seen.add(ballot[0].key)])
+        plan = plans[0]
         for failure, rows in plan.failed_rows.items():
             if failure.kind == "null":
                 self._nulls += rows
@@ -98,26 +102,37 @@ class _Count:
         self._rows += plan.length
         self._not_asked += plan.not_asked
 
-    def _requests(self, fresh: Sequence[Planned]) -> None:
-        kept = self._store.get_many([planned.key for planned in fresh]) if fresh else {}
+    def _requests(self, fresh: Sequence[tuple[Planned, ...]]) -> None:
+        """Count distinct requests, each with all samples that it may get."""
+        keys = [planned.key for ballot in fresh for planned in ballot]
+        kept = self._store.get_many(keys) if keys else {}
         asked: list[Planned] = []
-        for planned in fresh:
+        for ballot in fresh:
+            first = ballot[0]
             if len(self._prompts) < SHOWN_PROMPTS:
-                self._prompts.append(planned.messages)
-            entry = kept.get(planned.key)
-            if entry is not None and isinstance(self._schema.read(entry.text), Answer):
-                self._cached += 1
-                continue
-            self._to_send += 1
-            if entry is None:
-                asked.append(planned)
-            else:
+                self._prompts.append(first.messages)
+            answers = [self._answer(kept.get(planned.key)) for planned in ballot]
+            least, most = to_ask(self._schema.scoring, answers)
+            self._cached += sum(answer is not None for answer in answers)
+            self._least += least
+            self._to_send += most
+            if most and first.key not in kept:
+                asked.append(first)
+            elif most and answers[0] is None:
                 self._changes["reply"] += 1
-            self._characters += sum(len(str(message.get("content", ""))) for message in planned.messages)
-            self._bytes += line_bytes(planned.messages, shared=self._shared_bytes)
+            self._characters += most * sum(len(str(message.get("content", ""))) for message in first.messages)
+            self._bytes += most * line_bytes(first.messages, shared=self._shared_bytes)
         if isinstance(self._store, SharedStore) and asked:
             digests = [text_digest(planned.messages) for planned in asked]
             self._changes.update(self._store.changes(digests, self._components))
+
+    def _answer(self, entry: Stored | None) -> Answer | None:
+        """The answer that is kept, with its scores."""
+        found = None if entry is None else self._schema.read(entry.text)
+        if entry is None or not isinstance(found, Answer):
+            return None
+        scoring = self._schema.scoring
+        return found if scoring is None else scoring.kept(found, entry.evidence)
 
     def report(self) -> PlanReport:
         """All of it."""
@@ -125,6 +140,7 @@ class _Count:
         wire = cast("Mapping[str, object]", self._schema.wire)
         characters = self._characters + self._to_send * self._schema_characters
         outlay = _outlay(whole, self._to_send, characters, self._bytes)
+        fewest = _outlay(whole, self._least, characters * self._least // max(self._to_send, 1), 0)
         sending = arguments.sending
         budget, price = _money(whole.client, arguments)
         changes = {**self._changes, "kept": self._cached}
@@ -135,13 +151,14 @@ class _Count:
             failed_rows=self._failed,
             not_asked=self._not_asked,
             requests=self._to_send,
+            least=self._least,
             cached=self._cached,
             changes={change: count for change, count in changes.items() if count},
             input_tokens=outlay.input_tokens,
             output_tokens=outlay.output_tokens,
             characters_per_token=CHARACTERS_PER_TOKEN,
             usd=outlay.usd(price),
-            usd_range=outlay.usd_range(price),
+            usd_range=_between(fewest.usd_range(price), outlay.usd_range(price)),
             seconds=outlay.seconds(
                 requests_per_minute=sending.requests_per_minute, tokens_per_minute=sending.tokens_per_minute
             ),
@@ -152,6 +169,10 @@ class _Count:
             mode=arguments.mode,
             **_in_batches(self._service, outlay, price),
         )
+
+
+def _between(fewest: tuple[float, float] | None, most: tuple[float, float] | None) -> tuple[float, float] | None:
+    return None if fewest is None or most is None else (fewest[0], most[1])
 
 
 def _is_empty_list(native: object) -> bool:

@@ -37,6 +37,39 @@ class Asker(Protocol):
         ...
 
 
+def at_once(scoring: Scoring, samples: int) -> int:
+    """How many samples of a request are asked at first, of at most so many."""
+    return first_wave(samples) if scoring.source == "votes" else 1
+
+
+def further(scoring: Scoring, results: Sequence[Answer | Failure], *, samples: int) -> int:
+    """How many further samples might settle a request that has these; 0 when it's settled, or can't be."""
+    left = samples - len(results)
+    if scoring.source == "auto":
+        first = results[0]
+        if isinstance(first, Failure) or all(score.source != "no_logprobs" for score in first.scores):
+            return 0
+    answers = [result for result in results if isinstance(result, Answer)]
+    if not answers:
+        return left and 1
+    counts = [Counter(canonical_json(answer.values[each.place]) for answer in answers) for each in scoring.scored]
+    return max((_wanted(list(each.values()), left) for each in counts), default=left and 1)
+
+
+def to_ask(scoring: Scoring | None, kept: Sequence[Answer | None]) -> tuple[int, int]:
+    """How many samples of a request will be asked, at least and at most, when these are kept; one a sample."""
+    missing = kept.count(None)
+    if scoring is None or len(kept) == 1:
+        return missing, missing
+    asked = at_once(scoring, len(kept))
+    while not (unknown := kept[:asked].count(None)):
+        more = further(scoring, [answer for answer in kept[:asked] if answer is not None], samples=len(kept))
+        if not more:
+            return 0, 0
+        asked += more
+    return unknown, missing
+
+
 class Poll:
     """Answers one part of a run by votes: `work` of a `Worker`.
 
@@ -82,7 +115,7 @@ class Poll:
 
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan, as far as the run isn't stopped."""
-        wave: dict[int, list[bool] | None] = dict.fromkeys(range(self._at_once))
+        wave: dict[int, list[bool] | None] = dict.fromkeys(range(at_once(self._scoring, self._samples)))
         while wave:
             ballots = [(sample, self._plan_of(sample, rows) if sample else self._plan) for sample, rows in wave.items()]
             given: list[list[Outcome | None]] = [[] for _ in ballots]
@@ -116,11 +149,6 @@ class Poll:
         for asker in self._askers:
             await asker.kept()
 
-    @property
-    def _at_once(self) -> int:
-        """How many samples are asked at first."""
-        return first_wave(self._samples) if self._scoring.source == "votes" else 1
-
     async def _ask(self, sample: int, plan: Plan, outcomes: list[Outcome | None]) -> None:
         asker = await self._open(sample, cast("Plan", _Uncounted(plan)), outcomes)
         self._askers.append(asker)
@@ -136,32 +164,13 @@ class Poll:
         """Deliver what is settled; how many samples more each other request wants."""
         wanting: dict[int, int] = {}
         for index, votes in list(self._votes.items()):
-            more = self._more(votes)
+            more = further(self._scoring, [vote.result for vote in votes], samples=self._samples)
             if more:
                 wanting[index] = more
                 continue
             del self._votes[index]
             self._deliver(index, self._outcome(votes))
         return wanting
-
-    def _more(self, votes: list[Outcome]) -> int:
-        """How many further samples might settle a request; 0 when it's settled, or can't be."""
-        left = self._samples - len(votes)
-        answers = [vote.result for vote in votes if isinstance(vote.result, Answer)]
-        if self._scoring.source == "auto":
-            first = votes[0].result
-            if isinstance(first, Failure) or all(score.source != "no_logprobs" for score in first.scores):
-                return 0
-        return max((_wanted(counts, left) for counts in self._counts(answers)), default=left and 1)
-
-    def _counts(self, answers: list[Answer]) -> list[list[int]]:
-        """Of every scored field how many samples say each of its values."""
-        if not answers:
-            return []
-        return [
-            list(Counter(canonical_json(answer.values[each.place]) for answer in answers).values())
-            for each in self._scoring.scored
-        ]
 
     def _next(self, wanting: dict[int, int]) -> dict[int, list[bool] | None]:
         """The rows that each sample of the next wave is asked about."""

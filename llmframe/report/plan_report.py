@@ -20,7 +20,11 @@ class PlanReport:
     rows, null_rows, failed_rows, not_asked
         Rows of the frame, rows skipped for a null, rows that can't be rendered, rows outside `where`.
     requests, cached
-        Distinct requests that would be sent, and distinct ones that are answered already.
+        Distinct requests that would be sent, and distinct ones that are answered already. By votes each sample is one,
+        and `requests` are the most that there may be.
+    least
+        The fewest: votes end when they're settled, and with `confidence="auto"` there are none where the endpoint tells
+        probabilities. `None`: as many as `requests`.
     changes
         Of the distinct requests, why the store has no answer, as in `RunReport.changes`.
     input_tokens, output_tokens
@@ -65,6 +69,7 @@ class PlanReport:
     prompts: tuple[list[dict[str, object]], ...] = field(repr=False)
     schema: Mapping[str, object] = field(repr=False)
     problems: tuple[str, ...] = ()
+    least: int | None = None
     changes: Mapping[str, int] = field(default_factory=dict[str, int])
     budget: Mapping[str, float] = field(default_factory=dict[str, float])
     usd_range: tuple[float, float] | None = None
@@ -114,15 +119,28 @@ class PlanReport:
         return [
             ("rows", f"{self.rows:,}" + (f" ({', '.join(skipped)})" if skipped else "")),
             *(("problem", problem) for problem in self.problems),
-            ("requests", f"{self.requests:,} to send, {self.cached:,} answered already"),
+            ("requests", self._requests()),
             *([("distinct", changed)] if (changed := change_counts(self.changes)) else []),
-            ("tokens", f"about {self.input_tokens:,} in, {self.output_tokens:,} out"),
+            ("tokens", f"{self._about} {self.input_tokens:,} in, {self.output_tokens:,} out"),
             *(self._by_batch() if self.mode == "batch" and self.batches else self._by_live()),
             *([("budget", self._enough())] if self.budget else []),
         ]
 
+    @property
+    def _open(self) -> bool:
+        """Whether votes decide how many requests there will be."""
+        return self.least is not None and self.least < self.requests
+
+    @property
+    def _about(self) -> str:
+        return "up to about" if self._open else "about"
+
+    def _requests(self) -> str:
+        sent = f"{self.requests:,} to send, {self.cached:,} answered already"
+        return f"{self.least:,} to {sent}; votes end when they're settled" if self._open else sent
+
     def _by_live(self) -> list[tuple[str, str]]:
-        lines = [("cost", _cost(self.usd, self.usd_range))]
+        lines = [("cost", self._cost(self.usd, self.usd_range))]
         if self.seconds:
             lines.append(("time", self._live_time(self.seconds)))
         if self.batch_api is False:
@@ -143,7 +161,7 @@ class PlanReport:
             live += f"; {self._live_time(self.seconds)}"
         return [
             ("batches", f"{self.batches:,}" + ("" if self.batch_api else ", if the endpoint has a Batch API")),
-            ("cost", _cost(self.usd_batch, self.usd_batch_range)),
+            ("cost", self._cost(self.usd_batch, self.usd_batch_range)),
             ("time", self._batch_time()),
             ("live", live),
         ]
@@ -156,6 +174,12 @@ class PlanReport:
     @staticmethod
     def _live_time(seconds: float) -> str:
         return f"at least {duration(seconds)} by the given rates"
+
+    def _cost(self, usd: float | None, between: tuple[float, float] | None) -> str:
+        if not usd:
+            return dollars(usd)
+        most = f"{self._about} {dollars(usd)}"
+        return most if between is None else f"{most}, between {' and '.join(map(dollars, between))}"
 
     def _enough(self) -> str:
         limits = ", ".join(limit_text(name, limit) for name, limit in self.budget.items())
@@ -181,6 +205,7 @@ def summed(reports: Sequence[PlanReport]) -> PlanReport:
         failed_rows=max(report.failed_rows for report in reports),
         not_asked=first.not_asked,
         requests=sum(report.requests for report in reports),
+        least=sum(report.requests if report.least is None else report.least for report in reports),
         cached=sum(report.cached for report in reports),
         changes=dict(changes),
         input_tokens=sum(report.input_tokens for report in reports),
@@ -213,9 +238,3 @@ def _range(ranges: Iterable[tuple[float, float] | None]) -> tuple[float, float] 
     found = list(ranges)
     lows, highs = (_total(None if one is None else one[end] for one in found) for end in (0, 1))
     return None if lows is None or highs is None else (lows, highs)
-
-
-def _cost(usd: float | None, between: tuple[float, float] | None) -> str:
-    if not usd or between is None:
-        return "about " + dollars(usd) if usd else dollars(usd)
-    return f"about {dollars(usd)}, between {' and '.join(map(dollars, between))}"
