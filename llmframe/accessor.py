@@ -6,7 +6,7 @@ import inspect
 import sys
 import warnings
 from collections.abc import AsyncGenerator, Generator, Mapping
-from typing import TYPE_CHECKING, Any, Final, Literal
+from typing import TYPE_CHECKING, Any, Final
 
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.frames.hook import on_import
@@ -359,9 +359,15 @@ class Verbs:
     async def ascore(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
         return await _verbs().ascore(self._frame, *arguments, **options)
 
+    def pairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return _verbs().pairwise(self._frame, *arguments, **options)
+
+    async def apairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
+        return await _verbs().apairwise(self._frame, *arguments, **options)
+
 
 _VERBS: Final = ("map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed")
-_PRESETS: Final = ("classify", "extract", "filter", "score")
+_PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise")
 _WRITTEN_OUT: Final = ("map", "amap", "plan")
 
 

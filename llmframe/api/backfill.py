@@ -16,6 +16,7 @@ from llmframe.api.eager import Part
 from llmframe.api.joblock import locked
 from llmframe.api.parts import Parts
 from llmframe.api.prepared import Asking, Prepared
+from llmframe.api.questions import question_digest
 from llmframe.api.publishing import Ledger
 from llmframe.api.runs import new_run, warn_of_failures
 from llmframe.api.supply import Reading
@@ -320,7 +321,12 @@ def begin_run(prepared: Prepared) -> Run:
     """A run over files, beginning now: how many rows it has is seen later."""
     client, sending = prepared.client, prepared.asking.arguments.sending
     return new_run(
-        model=client.model, provider=client.provider, rows=None, budget=sending.budget, prices=sending.prices
+        model=client.model,
+        provider=client.provider,
+        rows=None,
+        budget=sending.budget,
+        prices=sending.prices,
+        question=question_digest(prepared.asking, client, series=False),
     )
 
 

@@ -12,6 +12,7 @@ from llmframe.api.arguments import Arguments
 from llmframe.api.batching import batching
 from llmframe.api.keeping import store_of
 from llmframe.api.prepared import Prepared, asking, prepare
+from llmframe.api.questions import question_digest
 from llmframe.api.runs import new_run, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.core.outcome import Failure, Outcome
@@ -182,6 +183,7 @@ def begin_run(prepared: Prepared) -> Run:
         rows=len(prepared.frame),
         budget=sending.budget,
         prices=sending.prices,
+        question=question_digest(prepared.asking, client, series=prepared.frame.single),
     )
 
 

@@ -100,7 +100,7 @@ class EmbedAsking(Asking):
     wait: float
     width: Width = field(default_factory=Width)
 
-    def client(self, *, sends: bool = True) -> EmbeddingClient:
+    def client(self, *, sends: bool = True, sample: int = 0) -> EmbeddingClient:  # noqa: ARG002 - a text has one vector
         """A client for one part of a run; nothing is opened yet."""
         sending = self.arguments.sending
         return open_embeddings(
@@ -141,7 +141,7 @@ class EmbedAsking(Asking):
             )
         return compile_prompt(said, names, on_null=on_null, series=series)
 
-    def question(self, client: Any) -> Question:
+    def question(self, client: Any, *, sample: int = 0) -> Question:  # noqa: ARG002 - as above
         """What all requests of the call share in their fingerprint."""
         params = dict(self.arguments.sending.params)
         if self.dimensions is not None:

@@ -12,6 +12,7 @@ from llmframe.api.eager import Part
 from llmframe.api.examples import examples_of
 from llmframe.api.keeping import store_of_parts
 from llmframe.api.prepared import Asking, Prepared, asking
+from llmframe.api.questions import question_digest
 from llmframe.api.runs import STALE_SECONDS, new_run, runs_now, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.engine import bridge
@@ -59,7 +60,12 @@ class LazyRun:
     def _begin(self) -> None:
         client, sending = self._ask.client(), self._ask.arguments.sending
         self._run = new_run(
-            model=client.model, provider=client.provider, rows=None, budget=sending.budget, prices=sending.prices
+            model=client.model,
+            provider=client.provider,
+            rows=None,
+            budget=sending.budget,
+            prices=sending.prices,
+            question=question_digest(self._ask, client, series=False),
         )
         show, self._close = listener(self._ask.arguments.progress)
         self._show = None if show is None else _one_at_a_time(show)

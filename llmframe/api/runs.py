@@ -14,7 +14,7 @@ from llmframe.engine.metrics import Metrics
 from llmframe.engine.run import Run
 from llmframe.errors import LlmframeWarning, Place, UsageError, callers_place
 from llmframe.options import Prices
-from llmframe.report import RunReport, failure_counts
+from llmframe.report import RunReport, failure_counts, unsure_counts
 
 STALE_SECONDS: Final = 1.0
 """Seconds without a part after which another part means that a lazy query is collected again."""
@@ -32,8 +32,14 @@ def new_run(
     rows: int | None,
     budget: BudgetOption | None = None,
     prices: Prices | None = None,
+    question: str | None = None,
 ) -> Run:
     """A run that begins now; `last_run()` tells of it from here on.
+
+    Parameters
+    ----------
+    question
+        Digest of the prompt and the model.
 
     Raises
     ------
@@ -44,6 +50,7 @@ def new_run(
     spending = budget_of(budget)
     price = price_of(provider, model, prices=prices, budget=spending)
     run = Run(Metrics(model=model, price=price), clock=time.monotonic, rows=rows, budget=spending)
+    run.metrics.question = question
     _running.add(run)
     _last = run
     return run
@@ -120,6 +127,8 @@ def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
     if not metrics.failed and stopped:
         text = f"no row was asked about to the end; sending stopped after: {run.stop}"
         warnings.warn_explicit(text, LlmframeWarning, filename, line)
+    if unsure := unsure_counts(metrics.confidences):
+        warnings.warn_explicit(unsure, LlmframeWarning, filename, line)
     if not metrics.failed:
         return
     text = failure_counts(metrics.failed, metrics.rows - metrics.not_asked)

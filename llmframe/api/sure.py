@@ -61,16 +61,23 @@ def sure_columns(
             f"{', '.join(map(repr, names))}; make one with `llmframe.calibrate(frame, gold, field=...)`"
         )
     source = ColumnType("enum", labels=SOURCES) if labels == "enum" else ColumnType("string")
+    taken = {field.name for field in schema.fields}
     columns: list[SureColumn] = []
+
+    def add(name: str, type_: ColumnType, value: Callable[[Answer | None], object]) -> None:
+        columns.append(SureColumn(f"llm_{name}" if name in taken else name, type_, value))
+
     for number, (name, scored) in enumerate(zip(names, scoring.scored, strict=True)):
         mine = calibration if len(names) == 1 or (calibration and calibration.field in (None, name)) else None
         if scoring.source != "stated" or mine is not None:
             columns.append(SureColumn(name, FLOAT, _confidence(number, scored, mine)))
         if mine is not None:
-            columns.append(SureColumn(f"{name}_raw", FLOAT, _confidence(number, scored, None)))
-        columns.append(SureColumn(f"{name}_source", source, _of_score(number, lambda score: score.source)))
+            add(f"{name}_raw", FLOAT, _confidence(number, scored, None))
+        add(f"{name}_source", source, _of_score(number, lambda score: score.source))
         if distribution and scored.cells:
-            columns += _distribution(name.removesuffix("confidence"), number, scored, mine)
+            before, (shares, value) = name.removesuffix("confidence"), _distribution(number, scored, mine)
+            add(f"{before}distribution", shares, value)
+            add(f"{before}label_mass", FLOAT, _of_score(number, lambda score: score.mass))
     return tuple(columns)
 
 
@@ -94,7 +101,10 @@ def _confidence(number: int, scored: Scored, calibration: Calibration | None) ->
     return value
 
 
-def _distribution(before: str, number: int, scored: Scored, calibration: Calibration | None) -> list[SureColumn]:
+def _distribution(
+    number: int, scored: Scored, calibration: Calibration | None
+) -> tuple[ColumnType, Callable[[Answer | None], object]]:
+    """The dtype of a distribution, and its cells."""
     names = [option_name(option) for option in scored.target.options]
 
     def shares(answer: Answer | None) -> object:
@@ -105,8 +115,4 @@ def _distribution(before: str, number: int, scored: Scored, calibration: Calibra
             found = calibration.apply_distribution(found, scored.option_of(answer.values[scored.place]))
         return dict(zip(names, found, strict=True)) if found else None
 
-    type_ = ColumnType("struct", fields=tuple((name, FLOAT) for name in names))
-    return [
-        SureColumn(f"{before}distribution", type_, shares),
-        SureColumn(f"{before}label_mass", FLOAT, _of_score(number, lambda score: score.mass)),
-    ]
+    return ColumnType("struct", fields=tuple((name, FLOAT) for name in names)), shares

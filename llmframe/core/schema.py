@@ -277,6 +277,11 @@ def _with_scoring(
     )
 
 
+def _options(kind: FieldType, annotation: object) -> tuple[object, ...]:
+    """What a closed field may be, null among it where it's optional; nothing for an open one."""
+    return (*kind.allowed, None) if kind.allowed and is_optional(annotation) else kind.allowed
+
+
 def _free_text(name: str, confidence: Confidence | None) -> Schema:
     if confidence == "stated":
         raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
@@ -65,3 +66,8 @@ class Score:
     source: ConfidenceSource
     probabilities: tuple[float, ...] = ()
     mass: float | None = None
+
+
+def told_source(scores: Sequence[Score]) -> ConfidenceSource:
+    """The source of an answer's confidences; of several the reason why the first one without is without."""
+    return next((score.source for score in scores if score.confidence is None), scores[0].source)

@@ -11,6 +11,7 @@ from llmframe.core.outcome import Failure, Outcome, Source, Usage
 from llmframe.core.outlook import Left, Outlook
 from llmframe.core.plan import Plan
 from llmframe.core.prices import Price
+from llmframe.core.scores import told_source
 from llmframe.core.series import LimitMove
 from llmframe.engine.telemetry import observer
 from llmframe.engine.timeline import LimitHistory, Timeline
@@ -33,6 +34,10 @@ class Metrics:
         Requests being answered now, and the most there ever were.
     changes
         Distinct requests by why they were asked, where the store can tell; `"kept"` are those that weren't.
+    confidences
+        Answered rows by the source of their confidence, or the reason why they have none.
+    question
+        Digest of the prompt and the model.
     batches
         Batches at the provider that the run made, or took over from an earlier call.
     batch_requests, batch_rows
@@ -60,6 +65,8 @@ class Metrics:
         self.rows = self.answered = self.not_asked = self.cached = self.shared = 0
         self.failed: Counter[str] = Counter()
         self.changes: Counter[str] = Counter()
+        self.confidences: Counter[str] = Counter()
+        self.question: str | None = None
         self.store_trouble: str | None = None
         self.retries_by_kind: Counter[str] = Counter()
         self.rate_limited = self.hedges = self.hedges_won = 0
@@ -205,6 +212,8 @@ class Metrics:
                 self.failed[result.kind] += rows
                 continue
             self.answered += rows
+            if result.scores:
+                self.confidences[told_source(result.scores)] += rows
             source = "live" if outcome is None else outcome.source
             if source == "cache":
                 self.cached += rows
@@ -240,6 +249,8 @@ class Metrics:
             cached=self.cached,
             shared=self.shared,
             changes={change: count for change, count in self.changes.items() if count},
+            confidences=dict(self.confidences),
+            question=self.question,
             requests=self.requests,
             retries=self.retries,
             reasks=self.reasks,

@@ -46,6 +46,11 @@ class RunReport:
     changes
         Distinct requests by why the store had no answer (`"text"`, `"schema"`, `"model"`, `"params"`: new; `"reply"`:
         it no longer fits), and `"kept"`: those that it had. Of a store in memory the latter alone.
+    confidences
+        Answered rows by where their confidence comes from, or why they have none (the `confidence_source` column; of
+        several scored fields the first that has none decides). Empty when none was asked for.
+    question
+        Digest of the prompt and the model, to which a calibration belongs; `None` where the prompt is a function.
     requests, retries, reasks
         Requests sent, those sent again after a transient fault, those sent again after an invalid reply.
     retries_by_kind
@@ -108,6 +113,8 @@ class RunReport:
     cached: int = 0
     shared: int = 0
     changes: Mapping[str, int] = field(default_factory=dict[str, int])
+    confidences: Mapping[str, int] = field(default_factory=dict[str, int])
+    question: str | None = None
     requests: int = 0
     retries: int = 0
     reasks: int = 0
@@ -187,6 +194,7 @@ class RunReport:
         values |= {
             "failed": dict(self.failed),
             "changes": dict(self.changes),
+            "confidences": dict(self.confidences),
             "retries_by_kind": dict(self.retries_by_kind),
             "limits": [dataclasses.asdict(move) for move in self.limits],
             "budget": dict(self.budget),
@@ -255,6 +263,7 @@ class RunReport:
             ("rows", f"{self.rows:,}" + (f" ({self.not_asked:,} not asked)" if self.not_asked else "")),
             ("answered", f"{self.answered:,}" + (f" ({', '.join(saved)})" if saved else "")),
             ("failed", f"{self.failures:,}" + (f" ({counts(self.failed)})" if self.failures else "")),
+            *([("confidence", f" {counts(self.confidences)}")] if self.confidences else []),
         ]
 
     def _requests(self) -> list[tuple[str, str]]:

@@ -9,6 +9,9 @@ from typing import Final
 from llmframe.budget import money
 from llmframe.core.outcome import Usage
 
+SURE: Final = frozenset({"stated", "logprobs", "votes", "panel"})
+"""Sources of a confidence; other words say why there is none."""
+
 MINUTE: Final = 60.0
 HOUR: Final = 3600.0
 
@@ -52,6 +55,20 @@ def change_counts(changes: Mapping[str, int]) -> str:
 def failure_counts(failed: Mapping[str, int], rows: int) -> str:
     """`"3 of 10 rows failed: 2 timeout, 1 invalid"`."""
     return f"{sum(failed.values()):,} of {rows:,} rows failed: {counts(failed)}"
+
+
+def unsure_counts(confidences: Mapping[str, int]) -> str:
+    """`"20 of 1,000 answered rows have no confidence: 20 low_label_mass"`, with a remedy; empty when all have one."""
+    without = {source: rows for source, rows in confidences.items() if source not in SURE and rows}
+    if not without:
+        return ""
+    text = f"{sum(without.values()):,} of {sum(confidences.values()):,} answered rows have no confidence: "
+    text += counts(without)
+    if "no_logprobs" in without:
+        text += '; the endpoint told no log-probabilities for them: use `confidence="votes"`, or "auto"'
+    elif "low_label_mass" in without:
+        text += "; the allowed labels had less than 0.8 of the probability: examples, or the labels in the prompt, help"
+    return text
 
 
 def text_table(title: str, lines: Sequence[tuple[str, str]]) -> str:
