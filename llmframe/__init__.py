@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from llmframe.judge.classify import aclassify, classify
     from llmframe.judge.extract import aextract, extract
     from llmframe.judge.filter import afilter, filter  # noqa: A004 - the preset's name
+    from llmframe.judge.pairwise import apairwise, pairwise
     from llmframe.judge.rubric import Rubric
     from llmframe.judge.score import ascore, score
     from llmframe.report import PlanReport, RunReport
@@ -65,6 +66,7 @@ __all__ = [
     "afilter",
     "amap",
     "amap_file",
+    "apairwise",
     "ascore",
     "astream",
     "cancel",
@@ -81,6 +83,7 @@ __all__ = [
     "map",
     "map_file",
     "options",
+    "pairwise",
     "plan",
     "plan_file",
     "register",
@@ -107,6 +110,7 @@ _HOMES = {
     "afilter": "llmframe.judge.filter",
     "amap": "llmframe.api.verbs",
     "amap_file": "llmframe.api.files",
+    "apairwise": "llmframe.judge.pairwise",
     "ascore": "llmframe.judge.score",
     "astream": "llmframe.api.stream_verbs",
     "cancel": "llmframe.api.runs",
@@ -120,6 +124,7 @@ _HOMES = {
     "last_run": "llmframe.api.runs",
     "map": "llmframe.api.verbs",
     "map_file": "llmframe.api.files",
+    "pairwise": "llmframe.judge.pairwise",
     "plan": "llmframe.api.verbs",
     "plan_file": "llmframe.api.files",
     "score": "llmframe.judge.score",
