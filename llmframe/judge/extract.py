@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, Final, Literal, TypeVar, Unpack, overload
 
 from llmframe.api.arguments import MapOptions
-from llmframe.core.schema import schema_of
+from llmframe.core.spec import asked_of
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames.derived import exploded
 from llmframe.judge.asks import arun, columns_of, run
@@ -98,16 +98,17 @@ async def aextract(  # noqa: PLR0913 - as `extract`
     return await arun(frame, _a_row_each(task, explode, options), options)
 
 
-def _task(frame: object, column: object, schema: Any, explode: object, instructions: object) -> Task:
+def _task(frame: object, column: object, schema: object, explode: object, instructions: object) -> Task:
     source = shown(column, frame)
     system = told(_ASKED, _EVERY if explode else None, instructions, _GUARD)
     if explode is not True:
         return Task(asks=(Ask(template=source.template, schema=schema, options={"system": system}),), verdict="")
-    if schema_of(schema).single:
+    item = asked_of(schema)
+    if item.single:
         raise UsageError(
-            "`explode=True` takes the items' own model as the schema: a Pydantic model, dataclass, TypedDict"
+            "`explode=True` takes the items' own model as the schema: a Pydantic model, dataclass or TypedDict"
         )
-    ask = Ask(template=source.template, schema=list[schema], options={"system": system, "into": ITEMS})
+    ask = Ask(template=source.template, schema=list[item.model], options={"system": system, "into": ITEMS})
     return Task(asks=(ask,), verdict=ITEMS)
 
 

@@ -10,6 +10,7 @@ from typing import Annotated, Any, Literal, cast, get_args, get_origin
 
 from pydantic import AfterValidator
 
+from llmframe.core.cells import CellError, checked_text
 from llmframe.core.jsontext import bare_label
 from llmframe.errors import UsageError, did_you_mean
 
@@ -40,8 +41,10 @@ def label_texts(labels: object) -> tuple[str, ...]:
         text = str.__str__(label)
         if not bare_label(text):
             raise UsageError(f"`labels` holds {text!r}, which has nothing to answer with; give every label a word")
-        if not text.isascii() and "\ufffd" in text.encode("utf-8", "replace").decode():
-            raise UsageError(f"`labels` holds {text!r}, which is no text in UTF-8; write it anew")
+        try:
+            checked_text(text)
+        except CellError as error:
+            raise UsageError(f"`labels` holds {text!r}, which can't be sent: {error.detail}") from None
         texts.append(text)
     seen: dict[str, str] = {}
     for text in texts:
