@@ -105,7 +105,9 @@ def settled(counts: Sequence[int], *, left: int) -> bool:
     Notes
     -----
     Adaptive-Consistency, Aggarwal et al. (2023), arXiv 2305.11860. For whole numbers the beta tail is a binomial one,
-    P(X > 1/2) = P(Binomial(n1 + n2 + 1, 1/2) <= n1), which is compared in whole numbers here.
+    P(X > 1/2) = P(Binomial(n1 + n2 + 1, 1/2) <= n1), which is compared in whole numbers here. Another label than by
+    asking all samples comes out in no row of up to 7 samples, and with two labels in at most 5 % of up to 40, whatever
+    their probabilities are (counted exactly in the tests).
     """
     first, second = [*sorted(counts, reverse=True), 0, 0][:2]
     if left == 0 or first - second > left:
