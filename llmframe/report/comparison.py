@@ -10,8 +10,7 @@ from typing import Any, Final, TypeVar, cast
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames import wrap
 from llmframe.frames.derived import Table
-from llmframe.report.compared import ColumnComparison
-from llmframe.report.spending import Spending
+from llmframe.report.compared import ColumnComparison, Spending
 from llmframe.report.verdicts import column_lines, latency_line, money_lines, verdict
 from llmframe.report.wording import html_table, text_table
 from llmframe.stats.paired import Difference

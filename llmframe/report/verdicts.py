@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from typing import Final
 
 from llmframe.budget import money
-from llmframe.report.compared import ColumnComparison
-from llmframe.report.spending import Spending
+from llmframe.report.compared import ColumnComparison, Spending
 from llmframe.stats.paired import Accuracies, Difference
 from llmframe.stats.proportions import Interval
 

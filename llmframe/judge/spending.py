@@ -1,0 +1,74 @@
+"""What a run took, as its frame tells: dollars, tokens and seconds of the rows that were asked."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Final, cast
+
+from llmframe.frames import Frame
+from llmframe.judge.columns import numbers, read
+from llmframe.report.compared import Spending
+
+_PAID: Final = frozenset({"live", "batch"})
+_ASKED: Final = frozenset({"live", "batch", "shared"})
+
+
+def spending_of(frame: Frame, meta: str | None) -> Spending:
+    """What the answers of a frame took.
+
+    Parameters
+    ----------
+    meta
+        Its column of `meta=True`; without one pandas' report of the frame's last run is read, if it is of as many
+        rows.
+    """
+    if meta is not None:
+        return _of_rows([cast("Mapping[str, Any]", cell) for cell in read(frame, meta) if isinstance(cell, dict)])
+    return _of_report(frame)
+
+
+def live_seconds(frame: Frame, meta: str | None) -> list[float | None]:
+    """Of every row the seconds of its request, `None` where nothing was sent for it live."""
+    cells = [cast("dict[str, Any]", cell) if isinstance(cell, dict) else {} for cell in read(frame, meta)]
+    return numbers([cell.get("seconds") if cell.get("source") == "live" else None for cell in cells])
+
+
+def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Spending:
+    paid = [row for row in rows if row.get("source") in _PAID]
+    return Spending(
+        told_by="llm_meta",
+        asked=sum(row.get("source") in _ASKED for row in rows),
+        cached=sum(row.get("source") == "cache" for row in rows),
+        unknown=sum(row.get("usd") is None for row in paid),
+        usd=_sum([row.get("usd") for row in paid]),
+        input_tokens=_sum([row.get("input_tokens") for row in paid]),
+        output_tokens=_sum([row.get("output_tokens") for row in paid]),
+    )
+
+
+def _of_report(frame: Frame) -> Spending:
+    text = getattr(frame.native, "attrs", {}).get("llm")
+    try:
+        told: object = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        told = None
+    found = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    if found.get("rows") != len(frame):
+        return Spending()
+    cached = found.get("cached", 0)
+    return Spending(
+        told_by="report",
+        asked=found.get("answered", 0) - cached,
+        cached=cached,
+        unknown=found.get("unknown_usage", 0),
+        usd=found.get("usd"),
+        input_tokens=found.get("input_tokens"),
+        output_tokens=found.get("output_tokens"),
+    )
+
+
+def _sum(values: Sequence[float | None]) -> Any:
+    """The sum of what is known; `None` where nothing is."""
+    known = [value for value in values if value is not None]
+    return sum(known) if known or not values else None
