@@ -132,7 +132,7 @@ class Arguments:
         check_samples(self)
         if self.distribution and self.confidence in (None, "stated"):
             raise UsageError(
-                f"`distribution=True` needs the labels' probabilities, which confidence={self.confidence!r} has none of; "
+                f"`distribution=True` tells the labels' probabilities; confidence={self.confidence!r} has none: "
                 'give `confidence="logprobs"`, "votes" or "auto"'
             )
         if self.calibration is not None and self.confidence is None:

@@ -16,8 +16,8 @@ from llmframe.api.eager import Part
 from llmframe.api.joblock import locked
 from llmframe.api.parts import Parts
 from llmframe.api.prepared import Asking, Prepared
-from llmframe.api.questions import question_digest
 from llmframe.api.publishing import Ledger
+from llmframe.api.questions import question_digest
 from llmframe.api.runs import new_run, warn_of_failures
 from llmframe.api.supply import Reading
 from llmframe.clients.base import Client

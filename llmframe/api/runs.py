@@ -25,7 +25,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows
 _last: Run | None = None
 
 
-def new_run(
+def new_run(  # noqa: PLR0913 - one argument a fact of the run
     *,
     model: str,
     provider: str | None,

@@ -13,6 +13,7 @@ import typer
 from llmframe.cli.help_pages import THIS
 from llmframe.core.cells import OnNull
 from llmframe.core.fields import Labels, Nested
+from llmframe.core.scoring import Confidence
 from llmframe.options import OutputMode, Priority
 
 Exists = Literal["error", "replace", "append"]
@@ -128,6 +129,35 @@ NestedOption = Annotated[
     Nested | None,
     typer.Option(
         metavar="native|json", help="Lists and structs as they are (native) or as JSON text.", rich_help_panel=COLUMNS
+    ),
+]
+ConfidenceOption = Annotated[
+    Confidence | None,
+    typer.Option(
+        metavar="stated|logprobs|votes|auto",
+        help="Add how sure each label is, and the source of that. auto: log-probabilities, or votes where the endpoint "
+        "tells none.",
+        rich_help_panel=COLUMNS,
+    ),
+]
+Samples = Annotated[
+    int | None,
+    typer.Option(
+        metavar="N", help="Votes that a row may get (--confidence votes or auto); 5.", rich_help_panel=COLUMNS
+    ),
+]
+Distribution = Annotated[
+    bool | None,
+    typer.Option(
+        "--distribution/--no-distribution",
+        help="Add the probability of every label (--confidence logprobs, votes or auto).",
+        rich_help_panel=COLUMNS,
+    ),
+]
+CalibrationOption = Annotated[
+    str | None,
+    typer.Option(
+        metavar="FILE", help="A calibration of this prompt and model, as Python saved it.", rich_help_panel=COLUMNS
     ),
 ]
 Meta = Annotated[

@@ -19,11 +19,11 @@ from llmframe.errors import UsageError, did_you_mean
 
 _TEXTS: Final = (
     "input output prompt prompt_file system system_file schema model base_url output_mode priority format "
-    "output_format exists prefix into on_null labels nested mode fallback"
+    "output_format exists prefix into on_null labels nested mode fallback confidence calibration"
 ).split()
 _NUMBERS: Final = ("requests_per_minute", "tokens_per_minute", "timeout")
-_WHOLE: Final = ("max_concurrency", "max_attempts", "reask", "batch_rows")
-_TRUTHS: Final = ("hedge", "meta", "spreadsheet_safe")
+_WHOLE: Final = ("max_concurrency", "max_attempts", "reask", "batch_rows", "samples")
+_TRUTHS: Final = ("hedge", "meta", "spreadsheet_safe", "distribution")
 _TABLES: Final = ("params", "types")
 
 Options = Mapping[str, tuple[Callable[[object], bool], str]]
@@ -205,9 +205,10 @@ OPTIONS: Final[Options] = {
 }
 """The options of `llmframe map` that a job file may say."""
 
-_OF_CHATS: Final = frozenset(
-    "prompt prompt_file system system_file schema output_mode labels nested reask hedge".split()
-)
+_OF_CHATS: Final = {
+    *("prompt", "prompt_file", "system", "system_file", "schema", "output_mode", "labels", "nested", "reask", "hedge"),
+    *("confidence", "samples", "distribution", "calibration"),
+}
 
 EMBED_OPTIONS: Final[Options] = {
     **dict.fromkeys(("column", "template"), (_is_text, "a text")),
@@ -264,6 +265,7 @@ _RESOLVED: Final[Mapping[str, Callable[[Any, Allowed], Any]]] = {
     "output": _data,
     "prompt_file": _file,
     "system_file": _file,
+    "calibration": _file,
     "schema": _schema,
     "model": _model,
     "base_url": _server,

@@ -258,10 +258,7 @@ def _with_scoring(
             Target(
                 schema.fields[names.index(name)].name,
                 wire_key(name, infos[name]),
-                (
-                    *types[name].allowed,
-                    *([None] if types[name].allowed and is_optional(infos[name].annotation) else []),
-                ),
+                _options(types[name], infos[name].annotation),
             ),
             names.index(name),
             types[name].cell,
