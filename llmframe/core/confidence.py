@@ -64,8 +64,8 @@ class _Begin:
 
     number: int
     before: bytes
-    read: bytes = b""
-    structure: bool = False
+    read: bytes
+    structure: bool
 
 
 def token_scores(
@@ -216,19 +216,17 @@ def _begin(stream: _Stream, place: _Place, texts: LabelTexts) -> _Begin | None:
     """Where the options' texts begin to differ."""
     quoted = stream.data[: place.start].endswith(b'"')
     mixed = bool(texts.bare and texts.quoted)
-    if quoted and not mixed and any(start == place.start for start, token in stream.tokens if token.text):
-        number = stream.reaching(place.start)
-        return None if number is None else _Begin(number, b"", b'"')
-    begin = place.start - quoted
-    if mixed and not place.bare:
+    structure, begin, read = mixed and not place.bare, place.start - quoted, b""
+    if structure:
         begin = len(stream.data[:begin].rstrip(BLANKS)[:-1].rstrip(BLANKS)) - 1  # before the colon: the key's quote
+    elif quoted and not mixed and any(start == place.start for start, token in stream.tokens if token.text):
+        begin, read = place.start, b'"'
     number = stream.reaching(begin)
     if number is None:
         return None
     start, token = stream.tokens[number]
     before = token.text[: begin - start]
-    structure = mixed and not place.bare
-    return _Begin(number, before if structure else before.rstrip(BLANKS), structure=structure)
+    return _Begin(number, before if structure else before.rstrip(BLANKS), read, structure)
 
 
 def _possible(texts: LabelTexts, read: bytes, begin: _Begin) -> tuple[int, ...]:
