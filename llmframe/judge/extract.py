@@ -100,7 +100,7 @@ async def aextract(  # noqa: PLR0913 - as `extract`
 
 def _task(frame: object, column: object, schema: object, explode: object, instructions: object) -> Task:
     source = shown(column, frame)
-    system = told(_ASKED, _EVERY if explode else None, instructions, _GUARD)
+    system = told(_ASKED, _EVERY if explode is True else None, instructions, _GUARD)
     if explode is not True:
         return Task(asks=(Ask(template=source.template, schema=schema, options={"system": system}),), verdict="")
     item = asked_of(schema)
