@@ -108,16 +108,18 @@ def _poll(  # noqa: PLR0913 - as above
     """What answers a part by votes; samples whose requests are sent in another form have clients of their own."""
     ask = prepared.asking
     own: dict[str, Client] = {}
+    opening = asyncio.Lock()
     plain = ask.arguments.confidence == "votes" and "seed" not in ask.arguments.sending.params
 
     async def asker(sample: int, plan: Plan, outcomes: list[Outcome | None]) -> Runner:
         if not sample or plain:
             return runner(client, plan, outcomes, sample=sample)
         seed = str(ask.params(sample).get("seed"))
-        if seed not in own:
-            opened = ask.client(sample=sample)
-            own[seed] = opened if home is None else OnLoop(opened, home)
-        await own[seed].start()
+        async with opening:
+            if seed not in own:
+                opened = ask.client(sample=sample)
+                own[seed] = opened if home is None else OnLoop(opened, home)
+                await own[seed].start()
         return runner(own[seed], plan, outcomes, sample=sample)
 
     async def close() -> None:

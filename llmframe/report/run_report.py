@@ -263,7 +263,7 @@ class RunReport:
             ("rows", f"{self.rows:,}" + (f" ({self.not_asked:,} not asked)" if self.not_asked else "")),
             ("answered", f"{self.answered:,}" + (f" ({', '.join(saved)})" if saved else "")),
             ("failed", f"{self.failures:,}" + (f" ({counts(self.failed)})" if self.failures else "")),
-            *([("confidence", f" {counts(self.confidences)}")] if self.confidences else []),
+            *([("certainty", counts(self.confidences))] if self.confidences else []),
         ]
 
     def _requests(self) -> list[tuple[str, str]]:
