@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from llmframe.report import PlanReport
+from llmframe.report.plan_report import summed
 
 PLAN = PlanReport(
     model="gpt-4o-mini",
@@ -113,3 +114,35 @@ def test_a_plan_says_where_there_is_no_batch_api_or_nobody_knows():
 
 def test_no_cell_gets_into_any_form_of_a_plan():
     assert not any("secret" in text for text in (repr(PLAN), PLAN._repr_html_()))
+
+
+def test_a_plan_by_votes_says_between_how_many_requests():
+    plan = dataclasses.replace(PLAN, least=420, usd_range=(0.002, 0.0102))
+    assert repr(plan).splitlines()[2:] == [
+        "  requests  420 to 700 to send, 100 answered already; votes end when they're settled",
+        "  tokens    up to about 21,000 in, 3,500 out",
+        "  cost      up to about $0.00525, between $0.002 and $0.0102",
+    ]
+    assert repr(dataclasses.replace(PLAN, least=700)) == repr(PLAN)
+
+
+def test_plans_over_the_same_rows_add_up():
+    first = dataclasses.replace(
+        PLAN, least=500, usd_range=(0.25, 0.75), changes={"text": 600, "kept": 100}, seconds=7.0
+    )
+    second = dataclasses.replace(
+        PLAN, model="other", null_rows=5, requests=10, cached=0, usd_range=(0.5, 1.0), changes={"text": 10}, batches=1
+    )
+    both = summed([first, second])
+    assert (both.model, both.rows, both.null_rows, both.not_asked) == ("gpt-4o-mini, other", 1000, 5, 40)
+    assert (both.requests, both.least, both.cached) == (710, 510, 100)  # without a least all of them are asked
+    assert (both.input_tokens, both.output_tokens) == (42000, 7000)
+    assert (both.usd, both.usd_range, both.seconds) == (0.0105, (0.75, 1.75), 7.0)
+    assert (dict(both.changes), both.batches) == ({"text": 610, "kept": 100}, 1)
+    assert summed([first]) is first
+
+
+def test_a_sum_with_an_unknown_price_is_unknown():
+    both = summed([PLAN, dataclasses.replace(PLAN, usd=None, batch_api=False)])
+    assert (both.usd, both.usd_range, both.batch_api) == (None, None, False)
+    assert summed([PLAN, dataclasses.replace(PLAN, batch_api=True)]).batch_api is None
