@@ -38,6 +38,22 @@ async def the_async_twin_gives_the_same_kind(polars: pl.DataFrame) -> None:
     assert_type(await llmframe.amap(polars, Template("{a}"), Sentiment), pl.DataFrame)
 
 
+def presets_give_the_same_kind_or_a_plan(pandas: pd.DataFrame, lazy: pl.LazyFrame) -> None:
+    """Also through `pipe`."""
+    assert_type(llmframe.classify(pandas, "a", ["x", "y"]), pd.DataFrame)
+    assert_type(llmframe.classify(pandas, "a", ["x", "y"], plan=True), llmframe.PlanReport)
+    assert_type(llmframe.extract(lazy, "a", Sentiment, explode=True), pl.LazyFrame)
+    assert_type(llmframe.filter(lazy, "{a} is rude", keep_errors=True), pl.LazyFrame)
+    assert_type(llmframe.filter(pandas, "{a} is rude", plan=True), llmframe.PlanReport)
+    assert_type(pandas.pipe(llmframe.filter, "{a} is rude"), pd.DataFrame)
+
+
+async def presets_have_async_twins(pandas: pd.DataFrame) -> None:
+    """They give the same kind, and check their options."""
+    assert_type(await llmframe.aclassify(pandas, "a", ["x", "y"]), pd.DataFrame)
+    await llmframe.afilter(pandas, "{a} is rude", on_null="maybe")  # pyright: ignore[reportArgumentType]
+
+
 def streams_are_generators_of_the_same_kind(pandas: pd.DataFrame, polars: pl.DataFrame) -> None:
     """So that `contextlib.closing` and `aclosing` take them."""
     assert_type(llmframe.stream(pandas, "{a}", Sentiment, rows=100), Generator[pd.DataFrame])
