@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import compress, product
 from typing import Any, Final
 
 from llmframe.stats.extra import missing
@@ -13,6 +14,12 @@ from llmframe.stats.proportions import UNKNOWN, Interval, quantile, wilson_inter
 
 POWER: Final = 0.8
 """Power at which the least detectable difference is told."""
+
+MOST_EXACT: Final = 50
+"""Most differences whose ranks are tested exactly."""
+
+MOST_SIGNS: Final = 10
+"""Most differences, some of them equal, that are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +100,8 @@ def paired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
 
     Notes
     -----
-    Computed by scipy (`ttest_rel`, `wilcoxon`: items that don't differ are left out of the ranks).
+    Student (1908), Biometrika 6, p. 1; Wilcoxon (1945), Biometrics Bulletin 1, p. 80. Computed by scipy. Items that
+    don't differ are left out of the ranks; the test is exact for up to 50 different differences or 10 equal ones.
     """
     n = len(a)
     if not n:
@@ -120,7 +128,7 @@ def paired_difference(a: Sequence[float], b: Sequence[float]) -> Difference:
         mean=mean,
         interval=Interval(float(ends.low), float(ends.high)),
         t_p=float(test.pvalue),
-        wilcoxon_p=float(tests.wilcoxon(moves).pvalue),
+        wilcoxon_p=_signed_ranks(tests, [move for move in moves if move]),
     )
 
 
@@ -163,6 +171,21 @@ def accuracies(right_a: Sequence[bool], right_b: Sequence[bool]) -> Accuracies:
         detectable=(quantile(0.95) + quantile(2 * POWER - 1)) * error if n else math.nan,
         reason=reason,
     )
+
+
+def _signed_ranks(tests: Any, moves: Sequence[float]) -> float:
+    """Two-sided p of Wilcoxon's test on differences none of which is 0."""
+    sizes = [abs(move) for move in moves]
+    if len(set(sizes)) == len(sizes):
+        return float(tests.wilcoxon(moves, method="exact" if len(moves) <= MOST_EXACT else "approx").pvalue)
+    if len(moves) > MOST_SIGNS:
+        return float(tests.wilcoxon(moves, method="approx").pvalue)
+    # among few equal differences scipy's releases don't agree: the signs are turned in all ways
+    ranks: list[float] = tests.rankdata(sizes).tolist()
+    middle = sum(ranks) / 2
+    far = abs(sum(rank for rank, move in zip(ranks, moves, strict=True) if move > 0) - middle)
+    sums = [sum(compress(ranks, signs)) for signs in product((0, 1), repeat=len(ranks))]
+    return sum(abs(each - middle) >= far for each in sums) / len(sums)
 
 
 def _standard_error(only_a: int, only_b: int, n: int) -> float:

@@ -24,6 +24,18 @@ def test_the_tests_are_scipys():
     assert found.wilcoxon_p == pytest.approx(stats.wilcoxon([y - x for x, y in zip(a, b, strict=True)]).pvalue)
 
 
+def test_few_equal_differences_are_tested_by_turning_their_signs():
+    # ranks of 1, 1, -1, 2: 2, 2, 2, 4; positive 8 of 10; 8 of 16 sums are as far from 5; a row that stays has no rank
+    found = paired_difference([0.0] * 6, [1.0, 1.0, -1.0, 2.0, 0.0, 0.0])
+    assert found.wilcoxon_p == 0.5
+
+
+def test_many_equal_differences_are_tested_by_the_normal_distribution():
+    moves = [1.0, 2.0, 2.0, -1.0] * 5
+    found = paired_difference([0.0] * 20, moves)
+    assert found.wilcoxon_p == pytest.approx(stats.wilcoxon(moves, method="approx").pvalue)
+
+
 @pytest.mark.parametrize(
     ("a", "b", "reason"),
     [
