@@ -89,7 +89,7 @@ def test_options_are_known_as_the_cells_they_become(spec: object, cells: tuple[o
 
 def test_one_and_true_are_two_options():
     (scored,) = scoring_of(schema_of(Literal[1, 2], confidence="logprobs")).scored
-    assert scored.option_of(True) is None  # noqa: FBT003 - the value
+    assert scored.option_of(True) is None
 
 
 def test_tokens_give_a_score_for_each_field():

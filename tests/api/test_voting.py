@@ -1,0 +1,221 @@
+"""Votes: as many samples as it takes, one answer of them all, nothing paid twice."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Literal
+
+import pandas as pd
+import polars as pl
+import pytest
+from pydantic import BaseModel
+
+import llmframe
+from llmframe.errors import LlmframeWarning
+from llmframe.testing import Provider
+
+pytestmark = pytest.mark.filterwarnings("ignore:.* answered rows have no confidence")
+
+Label = Literal["good", "bad", "mixed"]
+
+
+class Reasoned(BaseModel):
+    label: Label
+    reason: str
+
+
+def scripted(says: dict[str, list[Any]]) -> Callable[[str, object], object]:
+    """What each text's first, second, ... request is answered."""
+    asked: Counter[str] = Counter()
+
+    def answer(prompt: str, _request: object) -> object:
+        text = prompt.rsplit(maxsplit=1)[-1]
+        asked[text] += 1
+        said = says[text][asked[text] - 1]
+        return {"response": said} if isinstance(said, str) else said
+
+    return answer
+
+
+def votes(texts: list[str], provider: Provider, **options: Any) -> Any:
+    given = {"schema": Label, "client": provider, "cache": False, "progress": False, "confidence": "votes"}
+    return llmframe.map(pl.DataFrame({"text": texts}), "Judge {text}", **(given | options))
+
+
+def test_a_clear_case_gets_as_few_samples_as_decide_it_and_an_open_one_all():
+    says = {
+        "clear": ["good"] * 3,  # 3 of 5 can't be overtaken
+        "close": ["good", "bad", "good", "bad", "good"],
+        "open": ["good", "bad", "mixed", "bad", "mixed"],
+    }
+    with Provider(answer=scripted(says)) as provider:
+        out = votes(["clear", "close", "open", "clear"], provider, distribution=True)
+        assert Counter(prompt.split()[-1] for prompt in provider.prompts) == {"clear": 3, "close": 5, "open": 5}
+    assert out["response"].to_list() == ["good", "good", None, "good"]
+    assert out["confidence"].to_list() == [1.0, 0.6, None, 1.0]
+    assert out["confidence_source"].to_list() == ["votes", "votes", "tie", "votes"]
+    assert out["distribution"].to_list()[2] == {"good": 0.2, "bad": 0.4, "mixed": 0.4}
+    assert out["error"].null_count() == 4
+
+
+def test_an_invalid_sample_is_no_vote_and_tells_in_the_label_mass():
+    with Provider(answer=scripted({"x": ["good", "awful", "good", "good", "bad"]})) as provider:
+        out = votes(["x"], provider, distribution=True, reask=0)
+        assert provider.requests == 4  # good, failed, good, good: one more could only make it 3 to 1
+    assert out.row(0, named=True)["confidence"] == 1.0
+    assert out.row(0, named=True)["label_mass"] == 0.75
+
+
+def test_a_row_whose_samples_all_fail_has_the_first_ones_error():
+    with Provider(answer=scripted({"x": ["awful"] * 5})) as provider:
+        with pytest.warns(LlmframeWarning, match="1 of 1 rows failed: 1 invalid"):
+            out = votes(["x"], provider, reask=0)
+        assert provider.requests == 5
+    assert out["response"].to_list() == [None]
+    assert out["confidence"].to_list() == [None]
+    assert out["error"][0].startswith("invalid")
+
+
+def test_the_reason_is_one_that_was_given_for_the_label():
+    said = [{"label": label, "reason": f"for {label}"} for label in ("bad", "good", "good", "good", "bad")]
+    with Provider(answer=scripted({"x": said})) as provider:
+        out = votes(["x"], provider, schema=Reasoned)
+    assert out.row(0)[1:4] == ("good", "for good", 0.75)  # 3 of 4: the fifth can't make it even
+
+
+def test_samples_are_questions_of_their_own_and_kept(tmp_path: Path):
+    with Provider(varies=True) as provider:
+        texts = [f"text-{number}" for number in range(30)]
+        first = votes(texts, provider, cache=tmp_path / "s", meta=True)
+        sent = provider.requests
+        again = votes(texts, provider, cache=tmp_path / "s", meta=True)
+        assert provider.requests == sent
+        columns = ["response", "confidence", "confidence_source", "error"]
+        assert again.select(columns).equals(first.select(columns))
+        assert again["llm_meta"].struct.field("source").unique().to_list() == ["cache"]
+        assert sum(first["llm_meta"].struct.field("attempts")) == sent
+        report = votes(texts, provider, cache=tmp_path / "s", samples=7)
+        assert report.height == 30
+        # what is settled by 5 may be open by 7: no sample is asked twice
+        assert provider.requests - sent <= 30 * 4
+
+
+def test_a_seed_goes_out_with_the_number_of_the_sample():
+    with Provider(varies=True) as provider:
+        votes(["x"], provider, params={"seed": 10}, samples=3)
+        seeds = [body["seed"] for body in provider.bodies]
+        first = list(seeds)
+        votes(["x"], provider, params={"seed": 10}, samples=3)
+        assert [body["seed"] for body in provider.bodies] == first * 2
+    assert first == list(range(10, 10 + len(first)))
+
+
+def test_the_sum_of_what_rows_took_is_what_the_provider_saw():
+    with Provider(varies=True) as provider:
+        out = votes([f"text-{number % 11}" for number in range(40)], provider, meta=True)
+        meta = out["llm_meta"].struct
+        assert meta.field("attempts").sum() == provider.requests == llmframe.last_run().requests
+        assert meta.field("output_tokens").sum() == llmframe.last_run().output_tokens
+
+
+def test_by_auto_only_rows_without_log_probabilities_are_put_to_the_vote():
+    with Provider(probabilities={"good": 0.7, "bad": 0.2, "mixed": 0.1}) as provider:
+        told = votes(["a", "b"], provider, confidence="auto")
+        assert provider.requests == 2
+        assert told["confidence_source"].to_list() == ["logprobs"] * 2
+    with Provider(ignores=("logprobs",), answer=scripted({"a": ["good", "bad", "good", "good"]})) as provider:
+        out = votes(["a"], provider, confidence="auto")
+        assert provider.requests == 4
+        assert out.row(0)[1:4] == ("good", 0.75, "votes")
+
+
+@pytest.mark.parametrize("refused", ["logprobs", "top_logprobs"])
+def test_by_auto_an_endpoint_that_refuses_them_is_asked_for_votes(refused: str):
+    with Provider(refuses_params=(refused,), varies=True) as provider:
+        out = votes([f"text-{number}" for number in range(20)], provider, confidence="auto")
+    assert set(out["confidence_source"]) <= {"votes", "tie"}
+    assert out["error"].null_count() == 20
+
+
+def test_by_auto_without_chance_there_is_nothing_to_vote_on():
+    with Provider(ignores=("logprobs",)) as provider:
+        with pytest.warns(LlmframeWarning, match="no_logprobs"):
+            out = votes(["a"], provider, confidence="auto", params={"temperature": 0})
+        assert provider.requests == 1
+    assert out["confidence_source"].to_list() == ["no_logprobs"]
+
+
+def test_a_budget_ends_the_vote_and_the_next_run_goes_on(tmp_path: Path):
+    texts = [f"text-{number}" for number in range(20)]
+    with Provider(varies=True) as provider:
+        with pytest.warns(LlmframeWarning, match="budget"):
+            out = votes(texts, provider, cache=tmp_path / "s", budget={"calls": 30}, max_concurrency=1)
+        assert provider.requests == 30
+        unfinished = out["error"].drop_nulls()
+        assert unfinished.len() > 0
+        assert unfinished.str.starts_with("budget").all()
+        whole = votes(texts, provider, cache=tmp_path / "s")
+        assert whole["error"].null_count() == 20
+        calm = votes(texts, provider, cache=tmp_path / "s")
+        assert calm.equals(whole)
+        samples = Counter(json.dumps(body["messages"]) for body in provider.bodies)
+        assert max(samples.values()) <= 5
+
+
+def test_on_error_raise_names_the_row_that_has_no_vote():
+    with Provider(answer=scripted({"a": ["good"] * 5, "b": ["awful"] * 5})) as provider:
+        with pytest.raises(llmframe.RowError, match="row 1 failed: invalid"):
+            votes(["a", "b"], provider, on_error="raise", reask=0)
+
+
+def test_pandas_lazy_queries_and_streams_vote_alike():
+    says = {"a": ["good", "bad", "good", "good"], "b": ["bad"] * 3}
+    expected = [("good", 0.75), ("bad", 1.0)]
+
+    def told(frame: Any) -> list[tuple[object, object]]:
+        return list(zip(list(frame["response"]), list(frame["confidence"]), strict=True))
+
+    options = {"schema": Label, "cache": False, "progress": False, "confidence": "votes"}
+    frame = pl.DataFrame({"text": ["a", "b"]})
+    for run in (
+        lambda provider: llmframe.map(frame.to_pandas(), "Judge {text}", client=provider, **options),
+        lambda provider: llmframe.map(frame.lazy(), "Judge {text}", client=provider, **options).collect(),
+        lambda provider: pl.concat(
+            llmframe.stream(frame, "Judge {text}", client=provider, rows=1, ordered=True, **options)
+        ),
+        lambda provider: frame.llm.submit("Judge {text}", client=provider, **options).result(),
+    ):
+        with Provider(answer=scripted(says)) as provider:
+            assert told(run(provider)) == expected
+            assert provider.requests == 7
+
+
+def test_files_vote_alike(tmp_path: Path):
+    pd.DataFrame({"text": ["a", "b"]}).to_parquet(tmp_path / "in.parquet")
+    with Provider(answer=scripted({"a": ["good", "bad", "good", "good"], "b": ["bad"] * 3})) as provider:
+        llmframe.map_file(
+            tmp_path / "in.parquet",
+            tmp_path / "out.parquet",
+            "Judge {text}",
+            Label,
+            client=provider,
+            confidence="votes",
+            cache=False,
+            progress=False,
+        )
+    out = pd.read_parquet(tmp_path / "out.parquet")
+    assert out["confidence"].tolist() == [0.75, 1.0]
+    assert out["confidence_source"].tolist() == ["votes", "votes"]
+
+
+def test_the_plan_says_between_how_many_requests_it_will_be():
+    with Provider(varies=True) as provider:
+        frame = pl.DataFrame({"text": [f"text-{number % 7}" for number in range(20)]})
+        plan = llmframe.plan(frame, "Judge {text}", Label, client=provider, confidence="votes")
+        assert provider.requests == 0
+        votes(frame["text"].to_list(), provider)
+        assert plan.requests >= provider.requests
+        assert plan.requests == 7 * 5
