@@ -56,7 +56,7 @@ class Calibration:
     weights
         Prior of each label over its share in the gold rows; empty without a stated prior.
     field
-        The column whose confidence it was learnt from.
+        The column of confidences that it was learnt from, without the prefix of its call.
     question
         Digest of the prompt and the model; `None`: not known.
     n, accuracy
@@ -162,6 +162,22 @@ class Calibration:
                 f"this calibration is one of the labels {list(self.labels)}, and the schema's are {list(labels)}; make "
                 "a new one with `llmframe.calibrate(frame, gold)` from rows with these labels"
             )
+
+    def __str__(self) -> str:
+        """A few lines: what it was learnt from, and what it makes better."""
+        found = ", ".join(f"{parameter:.3g}" for parameter in self.parameters)
+        title = f"llmframe calibration · {self.method}" + (f" {found}" if not self.knots else "")
+        lines = [title] if self.accuracy is None else [f"{title} · {self.n:,} rows, {100 * self.accuracy:.1f} % right"]
+        if self.before is not None and self.after is not None:
+            lines += [
+                f"  {name:<10}{raw:.3f} -> {calibrated:.3f}"
+                for name, raw, calibrated in (
+                    ("log loss", self.before.log_loss, self.after.log_loss),
+                    ("Brier", self.before.brier, self.after.brier),
+                    ("ECE", self.before.ece, self.after.ece),
+                )
+            ]
+        return "\n".join([*lines, *(f"  {'note':<10}{note}" for note in self.notes)])
 
     def to_json(self) -> str:
         """As JSON text: numbers, labels and the question's digest, no cell."""

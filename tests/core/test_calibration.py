@@ -123,6 +123,17 @@ def test_a_calibration_of_no_known_question_fits_any():
     Calibration(method="temperature", parameters=(2.0,)).check("cd34")
 
 
+def test_printed_it_tells_what_it_makes_better():
+    assert str(FULL).splitlines() == [
+        "llmframe calibration · temperature 1.7 · 60 rows, 75.0 % right",
+        "  log loss  0.900 -> 0.500",
+        "  Brier     0.300 -> 0.200",
+        "  ECE       0.200 -> 0.050",
+        "  note      a note",
+    ]
+    assert str(Calibration(method="isotonic", knots=(0.5,), parameters=(0.2,))) == "llmframe calibration · isotonic"
+
+
 @pytest.mark.parametrize(
     "text",
     [
