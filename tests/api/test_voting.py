@@ -166,9 +166,9 @@ def test_a_budget_ends_the_vote_and_the_next_run_goes_on(tmp_path: Path):
 
 
 def test_on_error_raise_names_the_row_that_has_no_vote():
-    with Provider(answer=scripted({"a": ["good"] * 5, "b": ["awful"] * 5})) as provider:
-        with pytest.raises(llmframe.RowError, match="row 1 failed: invalid"):
-            votes(["a", "b"], provider, on_error="raise", reask=0)
+    says = {"a": ["good"] * 5, "b": ["awful"] * 5}
+    with Provider(answer=scripted(says)) as provider, pytest.raises(llmframe.RowError, match="row 1 failed: invalid"):
+        votes(["a", "b"], provider, on_error="raise", reask=0)
 
 
 def test_pandas_lazy_queries_and_streams_vote_alike():

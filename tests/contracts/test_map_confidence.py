@@ -137,9 +137,9 @@ def test_answers_without_log_probabilities_are_other_questions(tmp_path: Path):
 def test_what_an_endpoint_does_not_tell_is_null_with_its_reason_counted(
     behaviour: dict[str, Any], reason: str, library: Kind
 ):
-    with Provider(probabilities=shares, **behaviour) as provider:
-        with pytest.warns(LlmframeWarning, match=f"2 of 2 answered rows have no confidence: 2 {reason}"):
-            columns = library.to_dict(ask(library.make({"text": ["a", "b"]}), provider))
+    told = pytest.warns(LlmframeWarning, match=f"2 of 2 answered rows have no confidence: 2 {reason}")
+    with Provider(probabilities=shares, **behaviour) as provider, told:
+        columns = library.to_dict(ask(library.make({"text": ["a", "b"]}), provider))
     assert columns["response"] == ["good", "bad"]
     assert columns["confidence"] == [None, None]
     assert columns["confidence_source"] == [reason] * 2
