@@ -34,7 +34,9 @@ if TYPE_CHECKING:
     from llmframe.core.calibration import Calibration
     from llmframe.core.template import Template
     from llmframe.engine.progress import Progress
+    from llmframe.judge.calibrate import calibrate
     from llmframe.judge.classify import aclassify, classify
+    from llmframe.judge.compare import compare_runs
     from llmframe.judge.extract import aextract, extract
     from llmframe.judge.filter import afilter, filter  # noqa: A004 - the preset's name
     from llmframe.judge.pairwise import apairwise, pairwise
@@ -69,8 +71,10 @@ __all__ = [
     "apairwise",
     "ascore",
     "astream",
+    "calibrate",
     "cancel",
     "classify",
+    "compare_runs",
     "datasets",
     "embed",
     "embed_file",
@@ -113,8 +117,10 @@ _HOMES = {
     "apairwise": "llmframe.judge.pairwise",
     "ascore": "llmframe.judge.score",
     "astream": "llmframe.api.stream_verbs",
+    "calibrate": "llmframe.judge.calibrate",
     "cancel": "llmframe.api.runs",
     "classify": "llmframe.judge.classify",
+    "compare_runs": "llmframe.judge.compare",
     "embed": "llmframe.api.embed",
     "embed_file": "llmframe.api.embed_files",
     "extract": "llmframe.judge.extract",

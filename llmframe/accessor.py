@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.frames.hook import on_import
+from llmframe.judge.verbs import PRESETS, PresetVerbs
 from llmframe.options import UNSET, BudgetOption, CacheOption, OutputMode, Prices, Priority, Unset
 
 if TYPE_CHECKING:
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from llmframe.report import PlanReport
 
 
-class Verbs:
+class Verbs(PresetVerbs):
     """The verbs on one frame, Series, lazy query or expression; no state beside it."""
 
     def __init__(self, frame: Any) -> None:
@@ -38,7 +39,7 @@ class Verbs:
         """The verbs by name; a lazy query has few, for its rows aren't there yet, and presets need a frame."""
         kind = type(self._frame).__name__
         verbs = ["map"] if kind in ("LazyFrame", "Expr") else list(_VERBS)
-        presets = {"LazyFrame": _PRESETS, "DataFrame": tuple(f"{a}{each}" for each in _PRESETS for a in ("", "a"))}
+        presets = {"LazyFrame": PRESETS, "DataFrame": tuple(f"{a}{each}" for each in PRESETS for a in ("", "a"))}
         return f"<llm verbs of {kind}: {', '.join([*verbs, *presets.get(kind, ())])}>"
 
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps
@@ -335,45 +336,14 @@ class Verbs:
     async def aembed(self, column: object = None, **options: Unpack[EmbedOptions]) -> Any:  # noqa: D102 - documented by the function
         return await _verbs().aembed(self._frame, column, **options)
 
-    def classify(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return _verbs().classify(self._frame, *arguments, **options)
-
-    async def aclassify(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return await _verbs().aclassify(self._frame, *arguments, **options)
-
-    def extract(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return _verbs().extract(self._frame, *arguments, **options)
-
-    async def aextract(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return await _verbs().aextract(self._frame, *arguments, **options)
-
-    def filter(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return _verbs().filter(self._frame, *arguments, **options)
-
-    async def afilter(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return await _verbs().afilter(self._frame, *arguments, **options)
-
-    def score(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return _verbs().score(self._frame, *arguments, **options)
-
-    async def ascore(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return await _verbs().ascore(self._frame, *arguments, **options)
-
-    def pairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return _verbs().pairwise(self._frame, *arguments, **options)
-
-    async def apairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - documented by the function
-        return await _verbs().apairwise(self._frame, *arguments, **options)
-
 
 _VERBS: Final = ("map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed")
-_PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise")
 _WRITTEN_OUT: Final = ("map", "amap", "plan")
 
 
 def _document() -> None:
     """Give the verbs the docstrings of the functions, and the written-out signatures to those that pass options on."""
-    for name in (*_VERBS, *_PRESETS, *(f"a{preset}" for preset in _PRESETS)):
+    for name in (*_VERBS, *PRESETS, *(f"a{preset}" for preset in PRESETS)):
         method, function = getattr(Verbs, name), getattr(_verbs(), name)
         method.__doc__ = function.__doc__
         if name not in _WRITTEN_OUT:
