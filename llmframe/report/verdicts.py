@@ -46,7 +46,7 @@ def column_lines(column: ColumnComparison) -> Iterator[tuple[str, str]]:
     if column.numbers is not None:
         yield "numbers", difference(column.numbers)
     if column.confidence is not None:
-        yield "confidence", difference(column.confidence)
+        yield "sureness", difference(column.confidence)
     if (gold := column.gold) is not None:
         yield "gold", f"{gold.n:,} of {column.gold_rows:,} rows with gold answered by both"
         if gold.n:
