@@ -58,7 +58,8 @@ def filter(  # noqa: A001, PLR0913 - the preset's name; its own arguments
     column
         Where the condition names no column: a column's name, a list of names, or a template.
     keep_errors
-        Keep failed rows, too, and add the column `error`.
+        Keep failed rows, too, and add the column `error`; by votes or judges also rows of as many votes for as against,
+        whose `confidence_source` is `"tie"`.
     instructions
         Further words for the model, the same for every row.
     models, vote, gold
@@ -78,7 +79,7 @@ def filter(  # noqa: A001, PLR0913 - the preset's name; its own arguments
     UsageError
         Before anything is sent, for whatever can't work.
     """
-    kept = _kept(options, keep_errors=keep_errors)
+    kept = _kept(options, keep_errors=keep_errors, several=models is not None)
     asked = options if kept else {**options, "prefix": f"{options.get('prefix', '')}{HIDDEN}"}
     task = panelled(
         _task(frame, condition, column, instructions), models, frame=frame, options=asked, vote=vote, gold=gold
@@ -100,7 +101,7 @@ async def afilter(  # noqa: PLR0913 - as `filter`
 ) -> F:
     """`filter` for async code; it takes the same, but for `plan`."""
     said: dict[str, Any] = {**options}
-    kept = _kept(said, keep_errors=keep_errors)
+    kept = _kept(said, keep_errors=keep_errors, several=models is not None)
     asked = said if kept else {**said, "prefix": f"{said.get('prefix', '')}{HIDDEN}"}
     task = panelled(
         _task(frame, condition, column, instructions), models, frame=frame, options=asked, vote=vote, gold=gold
@@ -108,11 +109,11 @@ async def afilter(  # noqa: PLR0913 - as `filter`
     return await arun(frame, _narrowing(task, frame, kept, keep_errors=keep_errors), asked)
 
 
-def _kept(options: Mapping[str, object], *, keep_errors: bool) -> tuple[str, ...]:
+def _kept(options: Mapping[str, object], *, keep_errors: bool, several: bool) -> tuple[str, ...]:
     """Names, without prefix, of new columns that stay."""
-    sure = _SURE if options.get("confidence") or options.get("distribution") else ()
+    sure = options.get("confidence") or (several and keep_errors)
     meta = ("llm_meta",) if options.get("meta") else ()
-    return (*sure, *(("error",) if keep_errors else ()), *meta)
+    return (*(_SURE if sure else ()), *(("error",) if keep_errors else ()), *meta)
 
 
 def _task(frame: object, condition: object, column: object, instructions: object) -> Task:
@@ -132,9 +133,11 @@ def _narrowing(task: Task, frame: object, kept: tuple[str, ...], *, keep_errors:
 
     def finish(out: Any, prefix: str) -> Any:
         out = task.finish(out, prefix)
-        answer, error, keep = prefix + ANSWER, prefix + "error", prefix + KEEP
+        answer, keep = prefix + ANSWER, prefix + KEEP
         if keep_errors:
-            out = derive(out, [answer, error], [(keep, ColumnType("bool"))], _true_or_failed)
+            source = f"{prefix}confidence_source"
+            sources = [source] if "confidence_source" in kept and source in names_of(out) else []
+            out = derive(out, [answer, f"{prefix}error", *sources], [(keep, ColumnType("bool"))], _true_or_unknown)
         out = rows_where(out, keep if keep_errors else answer, value=True)
         stays = own.union(prefix + name for name in kept)
         return dropped(out, [name for name in names_of(out) if name not in stays])
@@ -142,6 +145,8 @@ def _narrowing(task: Task, frame: object, kept: tuple[str, ...], *, keep_errors:
     return replace(task, finish=finish)
 
 
-def _true_or_failed(cells: list[list[object]]) -> list[list[object]]:
-    answers, errors = cells
-    return [[answer is True or error is not None for answer, error in zip(answers, errors, strict=True)]]
+def _true_or_unknown(cells: list[list[object]]) -> list[list[object]]:
+    answers, errors, *sources = cells
+    even = [source == "tie" for source in sources[0]] if sources else [False] * len(answers)
+    told = zip(answers, errors, even, strict=True)
+    return [[answer is True or error is not None or tie for answer, error, tie in told]]

@@ -77,3 +77,22 @@ def test_on_error_raise_raises_the_first_failure():
             rows_of(FRAME.lazy(), "{t} is short", client=provider, on_error="raise")
         with pytest.raises(RowError, match="row 0 failed: invalid"):
             rows_of(FRAME, "{t} is short", client=provider, on_error="raise", max_concurrency=1, reask=0)
+
+
+def test_a_tie_of_judges_is_no_true_and_stays_with_what_is_unknown():
+    def said(prompt: str, request: dict[str, object]) -> object:
+        return {"response": "row-1" in prompt or request["model"] == "a"}
+
+    with Provider(answer=said) as provider:
+        out = rows_of(FRAME, "{t} is short", models=["a", "b"], client=provider)
+        kept = rows_of(FRAME, "{t} is short", models=["a", "b"], client=provider, keep_errors=True)
+    assert out.equals(FRAME.head(1))
+    assert kept.columns == ["t", "n", "confidence", "confidence_source", "error"]
+    assert kept["confidence_source"].to_list() == ["panel", "tie", "tie"]
+
+
+def test_a_source_of_an_earlier_map_says_nothing_about_this_one():
+    frame = FRAME.with_columns(confidence_source=pl.lit("tie"))
+    with Provider() as provider:
+        provider.always(Text("false"))
+        assert rows_of(frame, "{t} is short", client=provider, keep_errors=True).height == 0
