@@ -79,11 +79,9 @@ def filter(  # noqa: A001, PLR0913 - the preset's name; its own arguments
     UsageError
         Before anything is sent, for whatever can't work.
     """
-    kept = _kept(options, keep_errors=keep_errors, several=models is not None)
-    asked = options if kept else {**options, "prefix": f"{options.get('prefix', '')}{HIDDEN}"}
-    task = panelled(
-        _task(frame, condition, column, instructions), models, frame=frame, options=asked, vote=vote, gold=gold
-    )
+    kept, asked = _kept(options, keep_errors=keep_errors, several=models is not None)
+    task = _task(frame, condition, column, instructions)
+    task = panelled(task, models, frame=frame, options=asked, vote=vote, gold=gold)
     return run(frame, _narrowing(task, frame, kept, keep_errors=keep_errors), asked, plan=plan)
 
 
@@ -100,20 +98,19 @@ async def afilter(  # noqa: PLR0913 - as `filter`
     **options: Unpack[MapOptions],
 ) -> F:
     """`filter` for async code; it takes the same, but for `plan`."""
-    said: dict[str, Any] = {**options}
-    kept = _kept(said, keep_errors=keep_errors, several=models is not None)
-    asked = said if kept else {**said, "prefix": f"{said.get('prefix', '')}{HIDDEN}"}
-    task = panelled(
-        _task(frame, condition, column, instructions), models, frame=frame, options=asked, vote=vote, gold=gold
-    )
+    kept, asked = _kept(options, keep_errors=keep_errors, several=models is not None)
+    task = _task(frame, condition, column, instructions)
+    task = panelled(task, models, frame=frame, options=asked, vote=vote, gold=gold)
     return await arun(frame, _narrowing(task, frame, kept, keep_errors=keep_errors), asked)
 
 
-def _kept(options: Mapping[str, object], *, keep_errors: bool, several: bool) -> tuple[str, ...]:
-    """Names, without prefix, of new columns that stay."""
-    sure = options.get("confidence") or (several and keep_errors)
-    meta = ("llm_meta",) if options.get("meta") else ()
-    return (*(_SURE if sure else ()), *(("error",) if keep_errors else ()), *meta)
+def _kept(
+    options: Mapping[str, object], *, keep_errors: bool, several: bool
+) -> tuple[tuple[str, ...], Mapping[str, object]]:
+    """Names, without prefix, of new columns that stay; and the options, with a prefix of their own where none does."""
+    sure = _SURE if options.get("confidence") or (several and keep_errors) else ()
+    kept = (*sure, *(["error"] if keep_errors else []), *(["llm_meta"] if options.get("meta") else []))
+    return kept, options if kept else {**options, "prefix": f"{options.get('prefix', '')}{HIDDEN}"}
 
 
 def _task(frame: object, condition: object, column: object, instructions: object) -> Task:
@@ -146,7 +143,6 @@ def _narrowing(task: Task, frame: object, kept: tuple[str, ...], *, keep_errors:
 
 
 def _true_or_unknown(cells: list[list[object]]) -> list[list[object]]:
-    answers, errors, *sources = cells
-    even = [source == "tie" for source in sources[0]] if sources else [False] * len(answers)
-    told = zip(answers, errors, even, strict=True)
-    return [[answer is True or error is not None or tie for answer, error, tie in told]]
+    return [
+        [answer is True or error is not None or "tie" in source for answer, error, *source in zip(*cells, strict=True)]
+    ]
