@@ -202,12 +202,14 @@ class Embedder:
 
     async def _worker(self, hire: Callable[[], None]) -> None:
         hired = False
-        while (pack := await self._queue.take()) is not None:
+        while True:
+            if self._keeper.full:  # before a pack is drawn: the next part would pack what isn't in flight once more
+                await self._keeper.room()
+            if (pack := await self._queue.take()) is None:
+                return
             if not hired:
                 hired = True
                 hire()
-            if self._keeper.full:
-                await self._keeper.room()
             hosted = pack.gathering if pack.host else None
             try:
                 await self._step(pack)

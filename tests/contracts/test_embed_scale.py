@@ -78,9 +78,8 @@ def test_in_a_file(provider: Provider, expected: np.ndarray, tmp_path: Path):
     pd.DataFrame({"text": TEXTS}).to_parquet(tmp_path / "in.parquet")
     options: dict[str, Any] = {**OPTIONS, "cache": tmp_path / "vectors.sqlite"}
     report = llmframe.embed_file(tmp_path / "in.parquet", tmp_path / "out.parquet", "text", client=provider, **options)
-    # The first part of 4,096 rows has every text. One request more was seen on a busy machine; why isn't known yet.
-    assert REQUESTS <= provider.requests == report.requests <= REQUESTS + 1
-    assert texts_sent(provider) == DISTINCT
+    # the first part of 4,096 rows has every text
+    assert (provider.requests, texts_sent(provider), report.requests) == (REQUESTS, DISTINCT, REQUESTS)
     table = pq.read_table(tmp_path / "out.parquet")
     vectors = table["embedding"].combine_chunks().flatten().to_numpy().reshape(-1, WIDTH)
     assert np.array_equal(vectors[ANSWERED] if len(vectors) == ROWS else vectors, expected)

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import random
+from collections.abc import Callable, Iterable
 
 import pytest
 
 from llmframe.clients.base import RequestError
 from llmframe.clients.embeddings import BASE64, FLOATS
 from llmframe.core.embeddings import NO_VECTOR, VectorReply
+from llmframe.core.plan import CHUNK_ROWS
 from llmframe.core.reply import Reply
 from llmframe.core.vectors import vector_of
 from llmframe.engine.sharing import Shared
-from llmframe.stores.base import MemoryStore
+from llmframe.stores.base import MemoryStore, Stored
 from llmframe.testing import run_in_fake_time
 from tests.engine.doubles import names
 from tests.engine.embedding_doubles import Server, embed, embedded, part_of, refused, vector
@@ -147,6 +149,45 @@ def test_what_is_kept_is_not_asked_again():
     assert part.found == [vector(text) for text in names(8)]
     assert server.sent[2:] == [["row-6", "row-7"]]
     assert [outcome.source for outcome in part.outcomes if outcome] == ["cache"] * 6 + ["live"] * 2
+
+
+class SlowDisk(MemoryStore):
+    """A store whose commits take 50 rounds of the loop; `seen` is what `look` told at the end of each."""
+
+    instant = False
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        super().__init__()
+        self._loop = loop
+        self.look: Callable[[], int] = lambda: 0
+        self.seen: list[int] = []
+
+    def put_many(self, entries: Iterable[tuple[bytes, Stored]]) -> None:
+        asyncio.run_coroutine_threadsafe(self._rounds(), self._loop).result()
+        super().put_many(entries)
+
+    async def _rounds(self) -> None:
+        for _ in range(50):
+            await asyncio.sleep(0)
+        self.seen.append(self.look())
+
+
+def test_while_answers_wait_for_a_commit_no_texts_are_drawn():
+    """Texts that are drawn but not in flight would be packed once more by the next part, with other neighbours."""
+
+    async def main():
+        disk = SlowDisk(asyncio.get_running_loop())
+        part = part_of(names(900), server, inputs=250, max_concurrency=2, store=disk)
+        disk.look = lambda: part.plan.rows_drawn
+        return disk, await part.work()
+
+    server = Server()
+    disk, part = run_in_fake_time(main())
+    # Two requests of 250 are in flight when one is answered, out of the first chunk of 512 rows; 200 answers are enough
+    # for a commit.
+    assert disk.seen[0] == CHUNK_ROWS == 512
+    assert part.found == [vector(text) for text in names(900)]
+    assert server.sizes == [250, 250, 250, 150]
 
 
 @pytest.mark.parametrize("fails", [False, True])
