@@ -42,7 +42,7 @@ MAKERS: dict[str, Any] = {
 }
 
 
-@pytest.fixture(params=MAKERS, ids=lambda value: type(value).__name__)
+@pytest.fixture(params=MAKERS, ids=str)
 def make(request: pytest.FixtureRequest) -> Any:
     return MAKERS[request.param]
 
