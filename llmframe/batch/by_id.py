@@ -19,6 +19,7 @@ from llmframe.core.embeddings import Width
 from llmframe.core.outcome import Answer, Failure
 from llmframe.core.reply import Reply, read_reply
 from llmframe.core.schema import Schema
+from llmframe.core.scoring import tokens_evidence
 from llmframe.engine.patience import pauses, rest
 from llmframe.stores.base import Stored
 from llmframe.stores.jobs import LineOutcome, LineRecord, Shard
@@ -53,7 +54,8 @@ def reader_of(shard: Shard, clock: Callable[[], float]) -> Reader:
         result = read_reply(answer, cast("Schema", AnyText()), tool_name=shard.tool).result
         if isinstance(result, Failure):
             return [(LineOutcome(state="failed", kind=result.kind, detail=result.detail, usage=answer.usage), None)]
-        entry = Stored(result.text, answer.usage, answer.model, answer.finish_reason, created=clock())
+        told = None if answer.tokens is None else tokens_evidence(result.text, answer.tokens)
+        entry = Stored(result.text, answer.usage, answer.model, answer.finish_reason, created=clock(), evidence=told)
         return [(LineOutcome(state="kept", usage=answer.usage), entry)]
 
     return Reader(read=read, failed=failed_line)

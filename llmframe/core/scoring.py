@@ -108,14 +108,14 @@ class Scoring:
         return json.dumps([[s.confidence, s.source, s.probabilities, s.mass] for s in answer.scores])
 
     def kept(self, answer: Answer, evidence: str | None) -> Answer:
-        """`answer`, read from a store, with the scores that were kept with it.
+        """`answer`, read from a store, with the scores that were kept with it, or those by the tokens that were.
 
         Without any that fit, log-probabilities are said not to be there: the answer is paid, it isn't asked again.
         """
-        found = None if evidence is None or self.source == "stated" else _scores(evidence)
-        if found is None or not self._fit(found):
-            return self.of_tokens(answer, None, None)
-        return dataclasses.replace(answer, scores=found)
+        found = None if evidence is None or self.source == "stated" else _read(evidence)
+        if isinstance(found, tuple) and self._fit(found):
+            return dataclasses.replace(answer, scores=found)
+        return self.of_tokens(answer, *(found if isinstance(found, list) else (None, None)))
 
     def _fit(self, scores: tuple[Score, ...]) -> bool:
         return len(scores) == len(self.scored) and all(
@@ -127,6 +127,12 @@ class Scoring:
         value = answer.values[each.place]
         option = each.option_of(value)
         return value if option is None else each.target.options[option]
+
+
+def tokens_evidence(text: str, tokens: Sequence[Token]) -> str:
+    """What a store keeps of a reply whose schema isn't known yet: its tokens, some 300 bytes each."""
+    told = [[_latin(t.text), t.logprob, [[_latin(said), logprob] for said, logprob in t.top]] for t in tokens]
+    return json.dumps({"text": text, "tokens": told})
 
 
 def scored_field(target: Target, place: int, cell: Callable[[Any], Any]) -> Scored:
@@ -150,12 +156,26 @@ def _logprob(score: Score) -> float | None:
     return math.log(score.confidence) if score.confidence else None
 
 
-def _scores(evidence: str) -> tuple[Score, ...] | None:
+def _read(evidence: str) -> tuple[Score, ...] | list[Any] | None:
+    """The scores that were kept; or a text and its tokens; `None` for anything else."""
     try:
-        found = [_score(each) for each in json.loads(evidence)]
-    except (ValueError, TypeError):
+        kept: Any = json.loads(evidence)
+        if isinstance(kept, dict):
+            told = cast("dict[str, Any]", kept)
+            return [str(told["text"]), tuple(_token(each) for each in told["tokens"])]
+        return tuple(_score(each) for each in kept)
+    except (ValueError, TypeError, KeyError, AttributeError):
         return None
-    return tuple(found)
+
+
+def _token(entry: object) -> Token:
+    text, logprob, top = cast("tuple[Any, ...]", entry)
+    return Token(text.encode("latin-1"), float(logprob), tuple((said.encode("latin-1"), float(p)) for said, p in top))
+
+
+def _latin(data: bytes) -> str:
+    """Any bytes as a text that JSON can hold."""
+    return data.decode("latin-1")
 
 
 def _score(entry: object) -> Score:

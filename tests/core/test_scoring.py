@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from llmframe.core.outcome import Answer
 from llmframe.core.schema import Schema, schema_of
 from llmframe.core.scores import Score
-from llmframe.core.scoring import Scoring, option_name
+from llmframe.core.scoring import Scoring, option_name, tokens_evidence
 from llmframe.core.tokens import Token
 
 
@@ -155,12 +155,39 @@ def test_what_is_kept_is_read_again(confidence: Literal["logprobs", "auto"]):
 
 @pytest.mark.parametrize(
     "evidence",
-    [None, "", "no JSON", "[]", '[[0.5, "guessed", [], null]]', '[[0.5, "logprobs", [1.0], 1.0]]', "[[1]]", "3"],
+    [
+        None,
+        "",
+        "no JSON",
+        "[]",
+        '[[0.5, "guessed", [], null]]',
+        '[[0.5, "logprobs", [1.0], 1.0]]',
+        "[[1]]",
+        "3",
+        "{}",
+        '{"text": "x", "tokens": [3]}',
+    ],
 )
 def test_without_evidence_that_fits_an_answer_stays_and_says_so(evidence: str | None):
     schema = schema_of(Literal["good", "bad"], confidence="logprobs")
     plain = answer(schema, '{"response": "good"}')
     assert scoring_of(schema).kept(plain, evidence).scores == (Score(None, "no_logprobs"),)
+
+
+def test_tokens_that_were_kept_without_a_schema_are_scored_when_it_is_known():
+    schema = schema_of(Literal["gut", "böse"], confidence="logprobs")
+    text = '{"response": "böse"}'
+    half = (("b\xc3".encode("latin-1"), math.log(0.5)), (b"gut", math.log(0.4)))
+    tokens = (
+        Token(b'{"response": "', 0.0),
+        Token("b\xc3".encode("latin-1"), math.log(0.5), half),
+        Token("\xb6se".encode("latin-1"), 0.0),
+        Token(b'"}', 0.0),
+    )
+    plain = answer(schema, text)
+    kept = scoring_of(schema).kept(plain, tokens_evidence(text, tokens))
+    assert kept == scoring_of(schema).of_tokens(plain, text, tokens)
+    assert kept.scores[0].confidence == pytest.approx(5 / 9)
 
 
 def test_votes_keep_nothing_beside_their_text():
