@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import gc
 import os
 import sqlite3
@@ -46,6 +47,23 @@ def test_nothing_is_read_and_no_table_made_before_the_first_record(connections):
     books.record(lambda _: None)
     assert books.read(lambda _: 1, nothing=0) == 1
     books.record(lambda _: None)
+
+
+def test_of_two_that_record_the_first_job_at_once_both_find_the_tables_and_both_jobs(connections):
+    other = Connections(connections.path)
+    told: list[str] = []
+
+    def overtake(statement: str) -> None:
+        told.append(statement)
+        if statement == "BEGIN IMMEDIATE" and told.count(statement) == 1:
+            SqlLedger(FileBooks(other)).open_job(dataclasses.replace(JOB, id="job-b"))
+
+    connections.run("record", lambda connection: connection.set_trace_callback(overtake))
+    SqlLedger(FileBooks(connections)).open_job(JOB)
+    connections.run("record", lambda connection: connection.set_trace_callback(None))
+    assert {job.id for job in SqlLedger(FileBooks(other)).jobs()} == {"job-a", "job-b"}
+    assert not [each for each in told if each.startswith("CREATE")]
+    other.close()
 
 
 def test_answers_are_not_kept_without_what_became_of_their_lines(connections):
