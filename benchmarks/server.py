@@ -4,7 +4,8 @@
 
 It reads the `row-<digits>` of a request and answers it in the form of `Review`. Options: `latency` (s), `knee` (past so
 many requests in flight each one more makes all answers later, in proportion: the throughput stays, the wait grows),
-`still_after` and `still_for` (from that request on an answer takes so many seconds).
+`still_after` and `still_for` (from that request on an answer takes so many seconds), `logprobs` (every answer tells its
+15 tokens, each with the 20 likeliest at its place: 19 kB).
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from concurrent.futures import Future
 from typing import Any, cast
 
 import wire
+from told_tokens import entries
 
 MARK = 10  # length of `row-000000`
 ANSWER = (
     b'{"id":"c-1","object":"chat.completion","created":1700000000,"model":"simulated","choices":[{"index":0,"message":'
     b'{"role":"assistant","refusal":null,"content":"{\\"echo\\":\\"%b\\",\\"label\\":\\"positive\\",\\"score\\":0.5}"},'
-    b'"logprobs":null,"finish_reason":"stop"}],"usage":{"prompt_tokens":50,"completion_tokens":16,"total_tokens":66}}'
+    b'"logprobs":%b,"finish_reason":"stop"}],"usage":{"prompt_tokens":50,"completion_tokens":16,"total_tokens":66}}'
 )
-HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(ANSWER % (b"." * MARK))
-WHOLE = HEAD.replace(b"%", b"%%") + ANSWER
+HEAD = b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n"
 
 
 class Counts:
@@ -44,9 +45,18 @@ class Counts:
 
 
 class Desk:
-    def __init__(self, *, latency: float = 0.0, knee: int = 0, still_after: int = 0, still_for: float = 0.0) -> None:
+    def __init__(
+        self,
+        *,
+        latency: float = 0.0,
+        knee: int = 0,
+        still_after: int = 0,
+        still_for: float = 0.0,
+        logprobs: bool = False,
+    ) -> None:
         self.latency, self.knee = latency, knee
         self.still_after, self.still_for = still_after, still_for
+        self.answer = whole(logprobs=logprobs)
         self.counts = Counts()
         self.loop: asyncio.AbstractEventLoop
 
@@ -74,7 +84,7 @@ class Desk:
         counts.last = time.monotonic()
         counts.seconds.append(counts.last - since)
         if not connection.transport.is_closing():
-            connection.transport.write(WHOLE % mark)
+            connection.transport.write(mark.join(self.answer))
 
     def stats(self) -> dict[str, object]:
         counts, usage = self.counts, resource.getrusage(resource.RUSAGE_SELF)
@@ -116,6 +126,14 @@ class Connection(asyncio.Protocol):
         at = self.data.find(b"row-", end)
         mark, self.data = self.data[at : at + MARK], b""
         self.desk.took(self, mark if at >= 0 else b"row-000000")
+
+
+def whole(*, logprobs: bool) -> list[bytes]:
+    """An answer with its head, cut where the mark of its row stands."""
+    mark = b"." * MARK
+    told = {"content": entries(mark.decode()), "refusal": None} if logprobs else None
+    body = ANSWER % (mark, json.dumps(told, separators=(",", ":")).encode())
+    return (HEAD % len(body) + body).split(mark)
 
 
 def new_loop() -> asyncio.AbstractEventLoop:

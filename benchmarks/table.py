@@ -8,7 +8,7 @@ from typing import Any
 def number(value: float | None, unit: str) -> str:
     if value is None:
         return "–"
-    if unit in {"MB", "s"}:
+    if unit in {"MB", "kB", "s"}:
         text = f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
     elif value == int(value):
         text = f"{int(value):,}"

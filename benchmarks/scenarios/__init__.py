@@ -8,7 +8,7 @@ from effort import Effort
 from figures import Finding
 from fleet import Fleet
 
-from scenarios import batches, duplicates, embeddings, faults, latency, limits, memory, outage, overhead, slowing
+from scenarios import batches, confidence, duplicates, embeddings, faults, latency, limits, memory, outage, overhead, slowing
 
 Scenario = Callable[[Fleet, Effort], Finding]
 
@@ -19,6 +19,7 @@ SCENARIOS: dict[str, Scenario] = {
     "memory": memory.measure,
     "embeddings": embeddings.measure,
     "batches": batches.measure,
+    "confidence": confidence.measure,
     "limits": limits.measure,
     "faults": faults.measure,
     "slowing": slowing.measure,
