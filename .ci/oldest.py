@@ -29,7 +29,7 @@ def main(target: str) -> None:
     """Write the constraints into the file `target`, with a copy on standard output for the log."""
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     extras = project["optional-dependencies"]
-    requirements = [*project["dependencies"], *extras["files"], *extras["anthropic"]]
+    requirements = [*project["dependencies"], *extras["files"], *extras["anthropic"], *extras["judge"]]
     constraints = "\n".join(map(oldest, requirements)) + "\n"
     Path(target).write_text(constraints)
     sys.stdout.write(constraints)

@@ -26,7 +26,6 @@ TESTED_ELSEWHERE = {
     "api/answering.py": "contracts/test_map.py",
     "api/arguments.py": "contracts/test_map_usage.py",
     "api/eager.py": "contracts/test_map.py",
-    "api/examples.py": "contracts/test_map_prompts.py",
     "api/keeping.py": "contracts/test_map_cache.py",
     "api/lazy.py": "contracts/test_map_lazy.py",
     "api/planning.py": "contracts/test_map_prompts.py",
