@@ -43,12 +43,14 @@ if TYPE_CHECKING:
     from llmframe.judge.rubric import Rubric
     from llmframe.judge.score import ascore, score
     from llmframe.report import PlanReport, RunReport
+    from llmframe.report.comparison import Comparison
 
 __version__ = "0.1.0"
 
 __all__ = [
     "Budget",
     "Calibration",
+    "Comparison",
     "Job",
     "LlmframeError",
     "LlmframeWarning",
@@ -101,6 +103,7 @@ __all__ = [
 # Loaded by need: together they take as long to import as pandas (0.3 s of CPU), and `import llmframe` 0.03 s.
 _HOMES = {
     "Calibration": "llmframe.core.calibration",
+    "Comparison": "llmframe.report.comparison",
     "Job": "llmframe.api.jobs",
     "PlanReport": "llmframe.report",
     "Progress": "llmframe.engine.progress",

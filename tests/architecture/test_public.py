@@ -14,6 +14,7 @@ import llmframe
 PUBLIC = [
     "Budget",
     "Calibration",
+    "Comparison",
     "Job",
     "LlmframeError",
     "LlmframeWarning",
