@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Final, Literal
 
 from pydantic import Field, create_model
 
 from llmframe.core.fences import fenced_text
 from llmframe.core.template import Template
+from llmframe.errors import UsageError
 from llmframe.judge.levels import Level
 from llmframe.judge.rubric import Rubric
 
@@ -77,3 +79,24 @@ def _step(rubric: Rubric, anchor: tuple[Any, ...]) -> Level:
     found = rubric.step_of(anchor[1])
     assert found is not None, "a rubric has checked its anchors"  # noqa: S101 - told to the type checker
     return found
+
+
+def judged(names: Sequence[str], column: object, rubric: object) -> tuple[str, Rubric]:
+    """The column that is judged and its rubric; a rubric alone judges the only column beside its reference.
+
+    Raises
+    ------
+    UsageError
+        If they are of another kind, or several columns may be meant.
+    """
+    if isinstance(column, Rubric) and rubric is None:
+        others = [name for name in names if name != column.reference]
+        if names and len(others) != 1:
+            raise UsageError(f"`score(rubric)` can't tell which column is judged; say it: score({names[0]!r}, rubric)")
+        return (*others, "row")[0], column
+    if not isinstance(column, str):
+        raise UsageError(f"`column` is the name of a column, got {type(column).__name__!r}: score('text', rubric)")
+    if not isinstance(rubric, Rubric):
+        got = type(rubric).__name__
+        raise UsageError(f"`rubric` is a llmframe.Rubric, got {got!r}: Rubric('Is it clear?', [1, 2])")
+    return column, rubric

@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from typing import Any, Final, Literal, TypeVar, Unpack, overload
 
 from llmframe.api.arguments import PresetOptions
-from llmframe.errors import UsageError
 from llmframe.frames.derived import derive, names_of, position_of
 from llmframe.judge.asks import arun, columns_of, run
 from llmframe.judge.grading import graded_columns, grading
 from llmframe.judge.panel import Models, Vote, panelled
 from llmframe.judge.rubric import Rubric
-from llmframe.judge.rubric_text import examples_of, system_of, template_of, verdict_of
+from llmframe.judge.rubric_text import examples_of, judged, system_of, template_of, verdict_of
 from llmframe.judge.task import Ask, Task
 from llmframe.report import PlanReport
 
 F = TypeVar("F")
+Judged = str | Rubric
 
 ASKED: Final = "score_asked_"
 """Before the temporary columns of what was asked."""
@@ -37,16 +37,21 @@ class ScoreOptions(PresetOptions, total=False):
 
 @overload
 def score(
-    frame: object, column: str, rubric: Rubric, *, plan: Literal[True], **options: Unpack[ScoreOptions]
+    frame: object, column: Judged, rubric: Rubric | None = None, *, plan: Literal[True], **options: Unpack[ScoreOptions]
 ) -> PlanReport: ...
 @overload
 def score(
-    frame: F, column: str, rubric: Rubric, *, plan: Literal[False] = False, **options: Unpack[ScoreOptions]
+    frame: F,
+    column: Judged,
+    rubric: Rubric | None = None,
+    *,
+    plan: Literal[False] = ...,
+    **options: Unpack[ScoreOptions],
 ) -> F: ...
 def score(  # noqa: PLR0913 - the preset's own arguments
     frame: Any,
-    column: str,
-    rubric: Rubric,
+    column: Judged,
+    rubric: Rubric | None = None,
     *,
     models: Models | None = None,
     vote: Vote | None = None,
@@ -61,7 +66,8 @@ def score(  # noqa: PLR0913 - the preset's own arguments
     frame
         A pandas or polars DataFrame, a polars LazyFrame, a `pyarrow.Table` or a list of dicts. It is never changed.
     column
-        Name of the column that is judged. Its text stands last, between marks that it can't have itself.
+        Name of the column that is judged. Its text stands last, between marks that it can't have itself. Left out,
+        as in `score(rubric)`, the only column that the frame has beside the rubric's `reference` is judged.
     rubric
         Criterion and levels.
     models, vote, gold
@@ -95,8 +101,8 @@ def score(  # noqa: PLR0913 - the preset's own arguments
 
 async def ascore(  # noqa: PLR0913 - as `score`
     frame: F,
-    column: str,
-    rubric: Rubric,
+    column: Judged,
+    rubric: Rubric | None = None,
     *,
     models: Models | None = None,
     vote: Vote | None = None,
@@ -108,25 +114,22 @@ async def ascore(  # noqa: PLR0913 - as `score`
     return await arun(frame, task, options)
 
 
-def _task(frame: object, column: str, rubric: Rubric, options: Mapping[str, object]) -> Task:
-    if not isinstance(rubric, Rubric):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
-        raise UsageError(
-            f"`rubric` is a llmframe.Rubric, got {type(rubric).__name__!r}: Rubric('Is it clear?', [1, 2])"
-        )
+def _task(frame: object, column: object, rubric: object, options: Mapping[str, object]) -> Task:
     names = names_of(frame)
-    for name in (column, rubric.reference) if names else ():
-        if name is not None:
-            position_of(name, names)
+    name, rubric = judged(names, column, rubric)
+    for each in (name, rubric.reference) if names else ():
+        if each is not None:
+            position_of(each, names)
     known = options.get("confidence") in ("logprobs", "votes", "auto")
     turns = rubric.reason is None and options.get("confidence") != "stated"  # an anchor's answer has a code alone
     decided: dict[str, object] = {
         "system": system_of(rubric, anchors=not turns),
-        "examples": (turns and examples_of(rubric, column)) or None,
+        "examples": (turns and examples_of(rubric, name)) or None,
         "overwrite": False,
         **({} if rubric.reason else {"into": "level"}),
         **({"distribution": True} if known else {}),
     }
-    ask = Ask(template=template_of(rubric, column), schema=verdict_of(rubric), prefix=ASKED, options=decided)
+    ask = Ask(template=template_of(rubric, name), schema=verdict_of(rubric), prefix=ASKED, options=decided)
     asked = columns_of(ask, options)
     outputs = graded_columns(rubric, asked, known=known, shown=bool(options.get("distribution")))
     replace = bool(options.get("overwrite"))

@@ -11,6 +11,7 @@ import polars as pl
 import pytest
 from pydantic import BaseModel, Field
 
+from llmframe.errors import UsageError
 from llmframe.judge.extract import extract
 from llmframe.testing import Object, Provider
 
@@ -112,3 +113,15 @@ def test_labels_of_items_are_of_the_kind_that_is_said(labels: Any, dtype: pl.Dat
         out = extract(FRAME, "t", Tagged, explode=True, labels=labels, client=provider)
     assert out["tag"].to_list() == ["a", "b", "a", "b"]
     assert out["tag"].dtype == dtype
+
+
+def test_a_schema_alone_reads_every_column():
+    with Provider() as provider:
+        out = extract([{"title": "One", "text": "Two"}], Bill, client=provider, cache=False, progress=False)
+        assert [provider.prompts[0].count(word) for word in ("title:", "One", "text:", "Two")] == [1, 1, 1, 1]
+    assert {"title", "text", "error"} < set(out[0])
+
+
+def test_without_a_schema_there_is_nothing_to_extract():
+    with Provider() as provider, pytest.raises(UsageError, match="wants a schema"):
+        extract([{"text": "Two"}], "text", client=provider)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from llmframe.core.schema import schema_of
+from llmframe.errors import UsageError
 from llmframe.judge.rubric import Rubric
-from llmframe.judge.rubric_text import examples_of, system_of, template_of, verdict_of
+from llmframe.judge.rubric_text import examples_of, judged, system_of, template_of, verdict_of
 
 ANCHORED = Rubric("Is {it} clear?", {1: "not at all", 2: ""}, anchors=[("a ``` b", 2)])
 
@@ -51,3 +54,20 @@ def test_the_reason_comes_before_or_after_the_level():
     assert "then give" not in system_of(ANCHORED, anchors=False).text
     assert "then with the reason" in system_of(Rubric("Clear?", [1, 2], reason="after"), anchors=True).text
     assert "First think" in system_of(Rubric("Clear?", [1, 2], reason="before"), anchors=True).text
+
+
+def test_a_rubric_alone_judges_the_only_column_beside_its_reference():
+    rubric = Rubric("Is it clear?", [1, 2], reference="gold")
+    assert judged(["text", "gold"], rubric, None) == ("text", rubric)
+    assert judged(["text", "other"], "other", rubric) == ("other", rubric)
+    with pytest.raises(UsageError, match="can't tell which column"):
+        judged(["text", "other", "gold"], rubric, None)
+
+
+@pytest.mark.parametrize(
+    ("column", "rubric", "said"),
+    [(3, Rubric("?", [1, 2]), "`column` is the name"), ("text", None, "`rubric` is"), ("text", "rubric", "got 'str'")],
+)
+def test_what_is_neither_is_refused(column: object, rubric: object, said: str):
+    with pytest.raises(UsageError, match=said):
+        judged(["text"], column, rubric)

@@ -68,7 +68,9 @@ def test_what_is_no_column_is_refused(column: Any, said: str):
         shown(column, FRAME)
 
 
-@pytest.mark.parametrize("frame", [pd.Series(["a"]), pl.Series(["a"]), pl.col("a")], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "frame", [pd.Series(["a"]), pl.Series(["a"]), pl.col("a")], ids=lambda value: type(value).__name__
+)
 def test_a_series_and_an_expression_are_refused_with_what_to_do(frame: Any):
     with pytest.raises(UsageError, match=r"needs a frame with named columns"):
         shown("a", frame)
