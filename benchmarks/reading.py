@@ -42,7 +42,8 @@ def microseconds(work: Callable[[int], object]) -> float:
 
 def measured(number: int) -> dict[str, Any]:
     labels = labels_of(number)
-    told = [entries(f"row-{row:06d}", labels) for row in range(REPLIES)]
+    said = labels[-1]  # the one that takes longest to find
+    told = [entries(f"row-{row:06d}", (said, *labels[:-1])) for row in range(REPLIES)]
     texts = ["".join(entry["token"] for entry in each) for each in told]
     bodies = [json.dumps({"content": each}, separators=(",", ":")).encode() for each in told]
     parsed = [from_json(body) for body in bodies]
@@ -50,7 +51,7 @@ def measured(number: int) -> dict[str, Any]:
 
     def confidence(row: int) -> float | None:
         text = texts[row]
-        return token_scores(text, read_tokens(parsed[row], text), targets, labels[:1])[0].confidence
+        return token_scores(text, read_tokens(parsed[row], text), targets, (said,))[0].confidence
 
     if confidence(0) is None:
         raise RuntimeError("no confidence was found")

@@ -8,7 +8,19 @@ from effort import Effort
 from figures import Finding
 from fleet import Fleet
 
-from scenarios import batches, confidence, duplicates, embeddings, faults, latency, limits, memory, outage, overhead, slowing
+from scenarios import (
+    batches,
+    confidence,
+    duplicates,
+    embeddings,
+    faults,
+    latency,
+    limits,
+    memory,
+    outage,
+    overhead,
+    slowing,
+)
 
 Scenario = Callable[[Fleet, Effort], Finding]
 

@@ -1,4 +1,4 @@
-"""5,000 distinct rows with confidences by log-probabilities or votes: CPU, kept answers, and memory beside rows without.
+"""5,000 distinct rows with confidences by log-probabilities or votes: CPU, kept answers and memory beside plain rows.
 
 A reply with log-probabilities has 15 tokens with 20 alternatives each, 19 kB instead of 0.3. Whoever asks for them has
 to receive and parse that: what the floor spends more on it is taken off where the figure says so.
@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -35,7 +36,7 @@ def measure(fleet: Fleet, effort: Effort) -> Finding:
     reading: list[dict[str, dict[str, float]]] = []
     with serving("server") as short, serving("server", logprobs=True) as long:
         servers = {"plain": short, "logprobs": long, "votes": short}
-        order = [*((task, way) for task in ("map", "again") for way in OPTIONS), ("floor", "plain"), ("floor", "logprobs")]
+        order = [*product(("map", "again"), OPTIONS), *product(("floor",), ("plain", "logprobs"))]
         for turn in range(effort.rounds):
             for task, way in order[turn % len(order) :] + order[: turn % len(order)]:
                 runs.setdefault((task, way), []).extend(fleet.measure(Run(job_of(task, way, rows), servers[way])))
@@ -140,7 +141,5 @@ def of_memory(fleet: Fleet, servers: dict[str, Server], runs: Jobs, effort: Effo
         before = [run["memory_mb"] for run in ended(runs["map", way])]
         rounds = [(peak - min(before)) / (many - few) * 1000 for peak in peaks if before]
         what = f"memory a distinct row, {way}"
-        figures.append(
-            Figure(name=f"confidence memory {way}", what=what, rounds=rounds, unit="kB", note=why_not(more))
-        )
+        figures.append(Figure(name=f"confidence memory {way}", what=what, rounds=rounds, unit="kB", note=why_not(more)))
     return figures

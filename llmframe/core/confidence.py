@@ -13,7 +13,6 @@ share is exact however the text was cut into tokens, and only those of the other
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from collections.abc import Sequence
@@ -157,7 +156,7 @@ def _free(stream: _Stream, place: _Place) -> Score:
 
 def _closed(stream: _Stream, place: _Place, options: Sequence[object], value: object) -> Score:
     texts = label_texts(options, plain=place.bare)
-    emitted = next((n for n, option in enumerate(options) if _key(option) == _key(value)), None)
+    emitted = texts.place_of(value)
     begin = _begin(stream, place, texts)
     if emitted is None or begin is None:
         return _UNLOCATED
@@ -206,9 +205,9 @@ def _divided(masses: list[float], shared: dict[tuple[int, ...], float]) -> list[
     """`masses` with what several options have together, in proportion to what each has alone."""
     divided = list(masses)
     for several, mass in shared.items():
-        own = [masses[option] for option in several]
-        for option, each in zip(several, own, strict=True):
-            divided[option] += mass * (each / sum(own) if sum(own) > 0 else 1 / len(several))
+        whole = sum(masses[option] for option in several)
+        for option in several:
+            divided[option] += mass * (masses[option] / whole if whole > 0 else 1 / len(several))
     return divided
 
 
@@ -243,7 +242,3 @@ def _probability(logprob: float) -> float:
     if math.isnan(logprob):
         return math.nan
     return 0.0 if logprob < IMPOSSIBLE else math.exp(min(logprob, 0.0))
-
-
-def _key(value: object) -> str:
-    return json.dumps(value, default=str)  # Python takes 1 and True for equal

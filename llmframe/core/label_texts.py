@@ -74,12 +74,19 @@ class LabelTexts:
         The JSON text of each other one, by its place.
     plain
         How each option that is a string stands without quotes, by its place; empty where quotes are needed.
+    places
+        The place of each option by its JSON text.
     """
 
     options: tuple[object, ...]
     quoted: dict[int, Form]
     bare: dict[int, bytes]
     plain: dict[int, Form]
+    places: dict[str, int]
+
+    def place_of(self, value: object) -> int | None:
+        """The place of the option that is `value`; of equal ones the first."""
+        return self.places.get(json.dumps(value, default=str))  # as text, for Python takes 1 and True for equal
 
     def possible(self, text: bytes) -> tuple[int, ...]:
         """Places of the options that a value which begins like this may be.
@@ -147,6 +154,7 @@ def _made(options: str, plain: bool) -> LabelTexts:  # noqa: FBT001 - private, a
         {place: _form(text, folds=folds[place], escaped=True) for place, text in texts.items()},
         {place: json.dumps(value).encode() for place, value in enumerate(values) if place not in texts},
         {place: _form(text, folds=folds[place], escaped=False) for place, text in texts.items()} if plain else {},
+        {json.dumps(values[place]): place for place in reversed(range(len(values)))},
     )
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 
@@ -21,4 +22,4 @@ class Token:
 
     text: bytes
     logprob: float
-    top: tuple[tuple[bytes, float], ...] = ()
+    top: Sequence[tuple[bytes, float]] = ()

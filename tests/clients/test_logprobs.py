@@ -23,6 +23,12 @@ def read(*entries: object, text: str | None = None) -> tuple[Token, ...] | None:
     return read_tokens({"content": list(entries), "refusal": None}, said)
 
 
+def told(*entries: object) -> tuple[Token, ...]:
+    tokens = read(*entries)
+    assert tokens is not None
+    return tokens
+
+
 def test_a_token_has_its_bytes_its_log_probability_and_the_likeliest_in_their_order():
     top = [entry("neg", -0.1), entry("pos", -2.5)]
     assert read(entry("pos", -2.5, spelt=list(b"pos"), top=top)) == (
@@ -48,6 +54,23 @@ def test_nothing_told_is_none(told: object):
 def test_a_gap_leaves_none_of_the_tokens_and_only_itself_out_of_the_likeliest(odd: object):
     assert read(entry("a"), odd, entry("b"), text="ab") is None
     assert read(entry("a", top=[odd, entry("b", -3)])) == (Token(b"a", -0.5, ((b"b", -3.0),)),)
+
+
+def test_the_likeliest_are_a_sequence_like_any_other():
+    (found,) = told(entry("a", -0.5, top=[entry("a", -0.5), None, entry("b", -1)]))
+    (same,) = told(entry("a", -0.5, top=[entry("a", -0.5), entry("b", -1)]))
+    pairs = ((b"a", -0.5), (b"b", -1.0))
+    assert (len(found.top), found.top[0], found.top[-1:], tuple(found.top)) == (2, pairs[0], pairs[1:], pairs)
+    assert found == same == Token(b"a", -0.5, pairs)
+    assert found != Token(b"a", -0.5, pairs[:1])
+    assert len({found, same, Token(b"a", -0.5, pairs)}) == 1
+    assert repr(found) == repr(Token(b"a", -0.5, pairs))
+
+
+@pytest.mark.parametrize("endless", [10**400, -(10**400)])
+def test_a_whole_number_past_all_numbers_is_a_gap(endless: int):
+    assert read(entry("a", endless)) is None
+    assert read(entry("a", top=[entry("b", endless)])) == (Token(b"a", -0.5),)
 
 
 @pytest.mark.parametrize("spelt", [[256], [-1], ["a"], [None]])
