@@ -119,25 +119,19 @@ def auroc(rows: list[Row]) -> float:
 
 
 def bins(rows: list[Row], number: int = 10) -> list[dict[str, float]]:
-    """Bins of equal size from the least confident on, with the interval of what was right."""
-    told = sorted((confidence, right) for confidence, right in rows if confidence is not None)
-    edges = [len(told) * place // number for place in range(number + 1)]
+    """Bins of equal size from the least confident on, or of equal confidences where those are few; with intervals."""
+    told = sorted(((confidence, right) for confidence, right in rows if confidence is not None), key=_confidence)
+    parts = [list(same) for _, same in groupby(told, key=_confidence)]
+    if len(parts) > number:
+        edges = [len(told) * place // number for place in range(number + 1)]
+        parts = [told[low:high] for low, high in pairwise(edges) if low < high]
     found: list[dict[str, float]] = []
-    for low, high in pairwise(edges):
-        part = told[low:high]
-        if part:
-            hits = sum(right for _, right in part)
-            interval = wilson_interval(hits, len(part))
-            claimed = sum(confidence for confidence, _ in part) / len(part)
-            found.append(
-                {
-                    "n": len(part),
-                    "claimed": claimed,
-                    "right": hits / len(part),
-                    "low": interval.low,
-                    "high": interval.high,
-                }
-            )
+    for part in parts:
+        hits = sum(right for _, right in part)
+        interval = wilson_interval(hits, len(part))
+        claimed = sum(confidence for confidence, _ in part) / len(part)
+        told_of = {"n": len(part), "claimed": claimed, "right": hits / len(part)}
+        found.append({**told_of, "low": interval.low, "high": interval.high})
     return found
 
 
@@ -183,6 +177,10 @@ def printed(results: list[dict[str, Any]]) -> None:
             print(
                 f"  {part['claimed']:.3f}   {part['right']:.3f} ({part['low']:.2f} to {part['high']:.2f})   {part['n']}"
             )
+
+
+def _confidence(row: tuple[float, bool]) -> float:
+    return row[0]
 
 
 def _rank(row: Row) -> float:

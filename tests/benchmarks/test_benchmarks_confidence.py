@@ -45,6 +45,14 @@ def test_bins_have_equal_size_from_the_least_confident_on(measure: ModuleType):
     assert 0 <= bins[0]["low"] < bins[0]["high"] < 1
 
 
+def test_few_different_confidences_are_a_bin_each_however_their_rows_are_ordered(measure: ModuleType):
+    rows = [(1.0, True), (0.6, False), (1.0, False), (1.0, True), (0.6, True)]
+    assert [(each["claimed"], each["right"], each["n"]) for each in measure.bins(rows)] == [
+        (0.6, 0.5, 2),
+        (1.0, pytest.approx(2 / 3), 3),
+    ]
+
+
 def test_examples_of_stated_confidences_claim_more_than_one_number(measure: ModuleType):
     answers = [answer for _, answer in measure.asked("stated", shown=True)["examples"]]
     assert {answer["response"] for answer in answers} == set(measure.LABELS)
