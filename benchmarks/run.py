@@ -1,6 +1,6 @@
 """Measure llmframe's engine beside the floor of the transport, and print what was reached.
 
-    python benchmarks/run.py                      # everything, about 20 minutes on a quiet machine of two cores
+    python benchmarks/run.py                      # everything, about 25 minutes on a quiet machine of two cores
     python benchmarks/run.py --only overhead      # one or more scenarios, by name and comma
     python benchmarks/run.py --quick              # few rows, two rounds: does it work?
 
