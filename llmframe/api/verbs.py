@@ -174,6 +174,7 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
         `True`: answers are kept in the user's cache folder; a path or store: there; `"refresh"`: ask again; `False`.
     output_mode
         `"json_schema"`, `"tools"`, `"json"`; `"auto"` begins with the first and steps down when it is refused.
+        `"score"`: an embedded model and one closed field; labels are weighed, none is written.
     **unknown
         Refused, with the nearest name; a provider's word is sent to `params`.
 
