@@ -27,6 +27,7 @@ _SHORT: Final = {'"': b'\\"', "\\": b"\\\\", "/": b"\\/", "\b": b"\\b", "\f": b"
     "\t": b"\\t"
 }
 _PLAIN: Final = frozenset(' "\\')
+_key: Final = json.JSONEncoder(default=str).encode
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +87,7 @@ class LabelTexts:
 
     def place_of(self, value: object) -> int | None:
         """The place of the option that is `value`; of equal ones the first."""
-        return self.places.get(json.dumps(value, default=str))  # as text, for Python takes 1 and True for equal
+        return self.places.get(_key(value))  # as text, for Python takes 1 and True for equal
 
     def possible(self, text: bytes) -> tuple[int, ...]:
         """Places of the options that a value which begins like this may be.

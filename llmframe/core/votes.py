@@ -8,9 +8,12 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import count
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from llmframe.core.scores import ConfidenceSource
+
+# Made once: `json.dumps` makes an encoder in every call that asks for these, and each option is a call.
+_key: Final = json.JSONEncoder(sort_keys=True, default=str).encode
 
 
 class Moments(NamedTuple):
@@ -166,7 +169,3 @@ def expected(levels: Sequence[float], probabilities: Sequence[float]) -> Moments
 def _mean(logprobs: Sequence[float | None]) -> float:
     """The mean; nan when one is missing."""
     return math.fsum(math.nan if each is None else each for each in logprobs) / len(logprobs)
-
-
-def _key(value: object) -> str:
-    return json.dumps(value, sort_keys=True, default=str)
