@@ -6,7 +6,7 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Protocol, cast
+from typing import Any, Final, Protocol, cast
 
 from llmframe.core.outcome import Answer, Failure, Outcome, Source, Usage
 from llmframe.core.plan import Plan
@@ -116,21 +116,12 @@ class Poll:
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan, as far as the run isn't stopped."""
         wave: dict[int, list[bool] | None] = dict.fromkeys(range(at_once(self._scoring, self._samples)))
-        while wave:
-            ballots = [(sample, self._plan_of(sample, rows) if sample else self._plan) for sample, rows in wave.items()]
-            given: list[list[Outcome | None]] = [[] for _ in ballots]
-            try:
-                async with asyncio.TaskGroup() as tasks:
-                    for (sample, plan), outcomes in zip(ballots, given, strict=True):
-                        tasks.create_task(self._ask(sample, plan, outcomes))
-            except BaseExceptionGroup as group:  # drawing the rows failed, or a client couldn't start
-                raise group.exceptions[0] from None
-            finally:
-                for (_, plan), outcomes in zip(ballots, given, strict=True):
-                    self._count(plan, outcomes)
-                wanting = self._settle()
-            wave = {} if self._run.stop is not None else self._next(wanting)
-        self._give_up()
+        try:
+            while wave:
+                wanting = await self._ask_all(wave)
+                wave = {} if self._run.stop is not None else self._next(wanting)
+        finally:
+            self._give_up()
 
     def look(self) -> None:
         """Deliver what is kept of the first sample, where that is enough."""
@@ -149,6 +140,22 @@ class Poll:
         for asker in self._askers:
             await asker.kept()
 
+    async def _ask_all(self, wave: dict[int, list[bool] | None]) -> dict[int, int]:
+        """Ask a wave's samples side by side; how many samples more each open request wants."""
+        ballots = [(sample, self._plan_of(sample, rows) if sample else self._plan) for sample, rows in wave.items()]
+        given: list[list[Outcome | None]] = [[] for _ in ballots]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                for (sample, plan), outcomes in zip(ballots, given, strict=True):
+                    tasks.create_task(self._ask(sample, plan, outcomes))
+        except BaseExceptionGroup as group:  # drawing the rows failed, or a client couldn't start
+            raise group.exceptions[0] from None
+        finally:
+            for (_, plan), outcomes in zip(ballots, given, strict=True):
+                self._count(plan, outcomes)
+            wanting = self._settle()
+        return wanting
+
     async def _ask(self, sample: int, plan: Plan, outcomes: list[Outcome | None]) -> None:
         asker = await self._open(sample, cast("Plan", _Uncounted(plan)), outcomes)
         self._askers.append(asker)
@@ -156,21 +163,28 @@ class Poll:
 
     def _count(self, plan: Plan, outcomes: Sequence[Outcome | None]) -> None:
         """Lay each vote to its request; a sample's plan numbers its own requests, so rows tell whose it is."""
-        for index, outcome in enumerate(outcomes):
-            if outcome is not None:
-                self._votes.setdefault(self._plan.requests[plan.first_rows[index]], []).append(outcome)
+        for number, outcome in enumerate(outcomes):
+            index = self._plan.requests[plan.first_rows[number]]
+            if outcome is not None and index >= 0:  # an interrupt may find another sample drawn further than the first
+                self._votes.setdefault(index, []).append(outcome)
 
     def _settle(self) -> dict[int, int]:
         """Deliver what is settled; how many samples more each other request wants."""
         wanting: dict[int, int] = {}
         for index, votes in list(self._votes.items()):
-            more = further(self._scoring, [vote.result for vote in votes], samples=self._samples)
+            cast = [vote for vote in votes if self._is_cast(vote)]
+            more = further(self._scoring, [vote.result for vote in cast], samples=self._samples) if cast else 1
             if more:
                 wanting[index] = more
                 continue
             del self._votes[index]
             self._deliver(index, self._outcome(votes))
         return wanting
+
+    def _is_cast(self, vote: Outcome) -> bool:
+        """Whether a vote counts: a sample that the run's stop left unanswered isn't an invalid one."""
+        result = vote.result
+        return self._run.stop is None or isinstance(result, Answer) or result.kind in _SAID
 
     def _next(self, wanting: dict[int, int]) -> dict[int, list[bool] | None]:
         """The rows that each sample of the next wave is asked about."""
@@ -184,16 +198,17 @@ class Poll:
         return wave
 
     def _give_up(self) -> None:
-        """Requests whose votes the run's stop left open: what they cost is told, and the next run goes on with them."""
+        """Requests whose votes a stop left open: what they cost is told, and the next run goes on with them."""
         for index, votes in self._votes.items():
             self._deliver(index, self._sum(votes, self._run.missing))
         self._votes.clear()
 
     def _outcome(self, votes: list[Outcome]) -> Outcome:
-        answers = [vote.result for vote in votes if isinstance(vote.result, Answer)]
-        if not answers or (len(votes) == 1 and self._scoring.source == "auto"):
-            return self._sum(votes, votes[0].result)
-        return self._sum(votes, self._scoring.of_votes(answers, asked=len(votes)))
+        cast = [vote.result for vote in votes if self._is_cast(vote)]
+        answers = [result for result in cast if isinstance(result, Answer)]
+        if not answers or (len(cast) == 1 and self._scoring.source == "auto"):
+            return self._sum(votes, cast[0])
+        return self._sum(votes, self._scoring.of_votes(answers, asked=len(cast)))
 
     def _sum(self, votes: list[Outcome], result: Answer | Failure) -> Outcome:
         """One outcome that has taken what all of them took."""
@@ -246,5 +261,8 @@ def _source(sources: Iterable[Source]) -> Source:
     found = set(sources)
     return next(each for each in _SOURCES if each in found)
 
+
+_SAID: Final = frozenset({"content_filter", "refusal", "truncated", "empty", "invalid", "tool_call"})
+"""Failures that a reply came to."""
 
 _SOURCES: tuple[Source, ...] = ("live", "batch", "shared", "cache", "pending")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import signal
+import threading
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
@@ -163,6 +165,56 @@ def test_a_budget_ends_the_vote_and_the_next_run_goes_on(tmp_path: Path):
         assert calm.equals(whole)
         samples = Counter(json.dumps(body["messages"]) for body in provider.bodies)
         assert max(samples.values()) <= 5
+
+
+def test_a_sample_that_a_stop_left_unanswered_is_no_invalid_vote():
+    with Provider(answer=scripted({"x": ["good"] * 6})) as provider:
+        with pytest.warns(LlmframeWarning, match="1 budget"):
+            out = votes(["x"], provider, samples=6, budget={"calls": 3}, max_concurrency=1)
+        assert provider.requests == 3
+    # 3 of 6 may still come to 3 against 3; they are settled only when one of the others is taken for invalid
+    assert out["response"].to_list() == [None]
+    assert out["error"][0].startswith("budget")
+
+
+def interrupt(provider: Provider, *, in_flight: int) -> threading.Thread:
+    """Ctrl-C as soon as so many requests are held."""
+    main = threading.get_ident()
+
+    def press() -> None:
+        provider.wait_in_flight(in_flight)
+        signal.pthread_kill(main, signal.SIGINT)
+
+    thread = threading.Thread(target=press)
+    thread.start()
+    return thread
+
+
+def test_after_ctrl_c_rows_tell_what_all_of_their_samples_took():
+    with Provider() as provider:
+        provider.hold()
+        thread = interrupt(provider, in_flight=6)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            votes([f"text-{number}" for number in range(20)], provider, meta=True, max_concurrency=6)
+        thread.join()
+        attempts: Any = caught.value.frame["llm_meta"].struct.field("attempts")  # type: ignore[attr-defined]
+        assert attempts.sum() == provider.requests == llmframe.last_run().requests == 6
+
+
+def test_votes_for_rows_that_the_first_sample_has_not_reached_are_laid_to_no_other(tmp_path: Path):
+    texts = ["a"] * 512 + ["b"] * 8  # rows are drawn 512 at a time
+    with Provider(answer=scripted({"a": ["good"] * 9, "b": ["bad"] * 9}), ignores=("logprobs",)) as provider:
+        options: dict[str, Any] = {"cache": tmp_path / "s", "max_concurrency": 1, "meta": True}
+        votes(texts, provider, confidence="auto", **options)  # keeps samples 1 and 2 as votes ask them, and not the 0th
+        before = provider.requests
+        provider.hold()
+        thread = interrupt(provider, in_flight=1)
+        with pytest.raises(KeyboardInterrupt) as caught:
+            votes(texts, provider, **options)
+        thread.join()
+        out: Any = caught.value.frame  # type: ignore[attr-defined]
+        assert out["response"].null_count() == 520
+        assert out["llm_meta"].struct.field("attempts").sum() == provider.requests - before == 1
 
 
 def test_on_error_raise_names_the_row_that_has_no_vote():
