@@ -140,8 +140,8 @@ class Arguments:
 
     @property
     def votes(self) -> int:
-        """Samples a request may get: 1, unless votes decide or may have to."""
-        if self.confidence not in ("votes", "auto") or _is_cold(self):
+        """Samples a request may get: 1, unless votes decide or may have to; in batches nobody votes."""
+        if self.confidence not in ("votes", "auto") or _is_cold(self) or self.mode == "batch":
             return 1
         return self.samples or SAMPLES
 

@@ -12,7 +12,7 @@ from llmframe.core.fields import Labels
 from llmframe.core.outcome import Answer
 from llmframe.core.schema import Schema
 from llmframe.core.scores import SOURCES, Score
-from llmframe.core.scoring import Scored, option_name
+from llmframe.core.scoring import Scored, option_names
 from llmframe.errors import UsageError
 
 FLOAT: Final = ColumnType("float")
@@ -105,7 +105,7 @@ def _distribution(
     number: int, scored: Scored, calibration: Calibration | None
 ) -> tuple[ColumnType, Callable[[Answer | None], object]]:
     """The dtype of a distribution, and its cells."""
-    names = [option_name(option) for option in scored.target.options]
+    names = option_names(scored.target.options)
 
     def shares(answer: Answer | None) -> object:
         if answer is None or not answer.scores:

@@ -143,9 +143,16 @@ def scored_field(target: Target, place: int, cell: Callable[[Any], Any]) -> Scor
         return Scored(Target(target.field, target.key), place)
 
 
-def option_name(option: object) -> str:
-    """An option as a name in a distribution: a label as it is, anything else as it stands in JSON."""
-    return option if isinstance(option, str) else json.dumps(option)
+def option_names(options: Sequence[object]) -> list[str]:
+    """Options as names in a distribution: a label as it is, anything else as it stands in JSON.
+
+    A label stands there with quotes where it would be another option's name, or none at all: two fields of a struct
+    can't have one name, and polars gives an empty one a name of its own.
+    """
+    names = [option if isinstance(option, str) else json.dumps(option) for option in options]
+    if len(set(names)) == len(names) and all(names):
+        return names
+    return [json.dumps(option, ensure_ascii=False) for option in options]
 
 
 def _stated(value: object) -> Score:

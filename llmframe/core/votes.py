@@ -76,7 +76,9 @@ def tally(
     counts = Counter(keys)
     if not counts:
         return Vote(None, None, "no_valid_votes")
-    shares = tuple(counts[_key(option)] / len(keys) for option in options)
+    left = Counter(counts)
+    # options that are one value in their column ("1" and 1 are text there) have its votes once
+    shares = tuple(left.pop(_key(option), 0) / len(keys) for option in options)
     most = max(counts.values())
     leading = [key for key in counts if counts[key] == most]
     if len(leading) > 1 and logprobs is not None:

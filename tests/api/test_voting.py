@@ -263,6 +263,15 @@ def test_files_vote_alike(tmp_path: Path):
     assert out["confidence_source"].tolist() == ["votes", "votes"]
 
 
+def test_by_auto_nothing_is_asked_live_beside_a_batch(tmp_path: Path):
+    with Provider(ignores=("logprobs",)) as provider:
+        with pytest.warns(LlmframeWarning, match="2 no_logprobs"):
+            out = votes(["a", "b"], provider, confidence="auto", mode="batch", cache=tmp_path / "s", meta=True)
+        assert provider.requests == 0
+    assert out["confidence_source"].to_list() == ["no_logprobs"] * 2
+    assert out["llm_meta"].struct.field("source").to_list() == ["batch"] * 2
+
+
 def test_the_plan_says_between_how_many_requests_it_will_be():
     with Provider(varies=True) as provider:
         frame = pl.DataFrame({"text": [f"text-{number % 7}" for number in range(20)]})

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 from llmframe.core.outcome import Answer
 from llmframe.core.schema import Schema, schema_of
 from llmframe.core.scores import Score
-from llmframe.core.scoring import Scoring, option_name, tokens_evidence
+from llmframe.core.scoring import Scoring, option_names, tokens_evidence
 from llmframe.core.tokens import Token
 
 
@@ -197,6 +197,14 @@ def test_votes_keep_nothing_beside_their_text():
     assert scoring_of(schema).kept(plain, None) == plain
 
 
-@pytest.mark.parametrize(("option", "name"), [("a b", "a b"), (True, "true"), (2, "2"), (None, "null")])
-def test_options_have_names_in_a_distribution(option: object, name: str):
-    assert option_name(option) == name
+@pytest.mark.parametrize(
+    ("options", "names"),
+    [
+        (("a b", True, 2, None), ["a b", "true", "2", "null"]),
+        (("1", 1, "ü"), ['"1"', "1", '"ü"']),
+        (("null", None), ['"null"', "null"]),
+        (("", "a"), ['""', '"a"']),
+    ],
+)
+def test_options_have_names_of_their_own_in_a_distribution(options: tuple[object, ...], names: list[str]):
+    assert option_names(options) == names

@@ -179,3 +179,7 @@ def test_without_probabilities_there_is_no_mean():
 def test_a_probability_for_each_level_is_wanted():
     with pytest.raises(ValueError, match="zip"):
         expected([1, 2, 3], [0.5, 0.5])
+
+
+def test_options_that_are_one_value_in_their_column_have_its_votes_once():
+    assert tally(["1", "1", "a"], ["1", "1", "a"]).probabilities == (2 / 3, 0.0, 1 / 3)
