@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import inspect
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import Any, Final, Literal, overload
 
@@ -15,22 +16,50 @@ from llmframe.budget import budget_of
 from llmframe.core.columns import ColumnType
 from llmframe.errors import UsageError
 from llmframe.frames.derived import names_of
+from llmframe.judge.spending import report_in, with_reports
 from llmframe.judge.task import Ask, Task
+from llmframe.options import SENDING_OPTIONS
 from llmframe.report import PlanReport
 from llmframe.stores.base import MemoryStore
+from llmframe.words import refuse_unknown
 
 OPEN: Final = ("confidence", "samples", "distribution", "calibration", "meta", "overwrite", "prefix")
 """Arguments of `map` that an ask may decide in another way than the call says, for its finish brings back what was
 said."""
 
+_DECIDED: Final = ("prompt_template", "schema")
+"""What no preset takes; `_options` refuses them."""
+
+_KNOWN: Final = (*_DECIDED, *LOCAL_ARGUMENTS, *SENDING_OPTIONS)
 _DEFAULTS: Final = {field.name: field.default for field in fields(Arguments)}
 
 
 @overload
-def run(frame: object, task: Task, options: Mapping[str, object], *, plan: Literal[True]) -> PlanReport: ...
+def run(
+    frame: object,
+    task: Task,
+    options: Mapping[str, object],
+    *,
+    of: Callable[..., object] | None = None,
+    plan: Literal[True],
+) -> PlanReport: ...
 @overload
-def run(frame: Any, task: Task, options: Mapping[str, object], *, plan: bool = False) -> Any: ...
-def run(frame: Any, task: Task, options: Mapping[str, object], *, plan: bool = False) -> Any:
+def run(
+    frame: Any,
+    task: Task,
+    options: Mapping[str, object],
+    *,
+    of: Callable[..., object] | None = None,
+    plan: bool = False,
+) -> Any: ...
+def run(
+    frame: Any,
+    task: Task,
+    options: Mapping[str, object],
+    *,
+    of: Callable[..., object] | None = None,
+    plan: bool = False,
+) -> Any:
     """Map every ask of `task`, then finish.
 
     Parameters
@@ -41,6 +70,8 @@ def run(frame: Any, task: Task, options: Mapping[str, object], *, plan: bool = F
         Its asks share answers, whatever `cache` says, and one budget.
     options
         Arguments of `map` as the call said them, without those that the preset decides.
+    of
+        The preset, whose name and own arguments errors tell.
     plan
         Ask nothing, and tell what would be asked.
 
@@ -56,26 +87,35 @@ def run(frame: Any, task: Task, options: Mapping[str, object], *, plan: bool = F
     RowError
         Under `on_error="raise"`, by the first ask with a failure.
     """
+    _refuse_unknown(options, of)
     if not plan:
+        reports: list[Mapping[str, object]] = []
         for each in _asks(frame, task, options, verb="map"):
             frame = map(frame, **each)
-        return task.finish(frame, _prefix(options))
+            reports.append(report_in(frame))
+        return task.finish(with_reports(frame, reports), _prefix(options))
     said = _said(frame, task, options, verb="plan")
     if lazy_kind(frame):
         raise UsageError("`plan` needs rows that are there: collect (part of) the lazy query first")
     return run_plans(frame, said)
 
 
-async def arun(frame: Any, task: Task, options: Mapping[str, object]) -> Any:
+async def arun(
+    frame: Any, task: Task, options: Mapping[str, object], *, of: Callable[..., object] | None = None
+) -> Any:
     """`run` for async code."""
+    _refuse_unknown(options, of)
+    reports: list[Mapping[str, object]] = []
     for each in _asks(frame, task, options, verb="amap"):
         frame = await amap(frame, **each)
-    return task.finish(frame, _prefix(options))
+        reports.append(report_in(frame))
+    return task.finish(with_reports(frame, reports), _prefix(options))
 
 
 def columns_of(ask: Ask, options: Mapping[str, object]) -> list[tuple[str, ColumnType]]:
     """Name, without any prefix, and type of the columns that an ask writes."""
-    said = arguments(ask.template, ask.schema, {**_options(ask, options), "prefix": ""})
+    known = {name: value for name, value in options.items() if name in _KNOWN}  # `run` refuses others
+    said = arguments(ask.template, ask.schema, {**_options(ask, known), "prefix": ""})
     return asking(said).layout.types
 
 
@@ -108,12 +148,18 @@ def _said(frame: object, task: Task, options: Mapping[str, object], *, verb: str
 def _options(ask: Ask, options: Mapping[str, object]) -> dict[str, Any]:
     """What the call said, and over it what the ask decides."""
     for name, value in options.items():
-        decided = name in ("prompt_template", "schema") or (
-            name in ask.options and name in LOCAL_ARGUMENTS and name not in OPEN
-        )
+        decided = name in _DECIDED or (name in ask.options and name in LOCAL_ARGUMENTS and name not in OPEN)
         if decided and not any(value is same for same in (None, _DEFAULTS[name], ask.options.get(name))):
             raise UsageError(f"`{name}` is decided by the preset; leave it out, or ask by `llmframe.map`")
     return {**options, **ask.options, "prefix": _prefix(options) + ask.prefix}
+
+
+def _refuse_unknown(options: Mapping[str, object], of: Callable[..., object] | None) -> None:
+    if of is None:
+        return
+    own = [name for name in inspect.signature(of).parameters if name not in ("frame", "options")]
+    unknown = {name: value for name, value in options.items() if name not in _KNOWN}
+    refuse_unknown(unknown, (*own, *(name for name in _KNOWN if name not in _DECIDED)), verb=of.__name__)
 
 
 def _refuse_taken(frame: object, task: Task, options: Mapping[str, object]) -> None:

@@ -91,7 +91,7 @@ def classify(  # noqa: PLR0913 - the preset's own arguments
         words=instructions,
     )
     task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
-    return run(frame, task, options, plan=plan)
+    return run(frame, task, options, of=classify, plan=plan)
 
 
 async def aclassify(  # noqa: PLR0913 - as `classify`
@@ -120,7 +120,7 @@ async def aclassify(  # noqa: PLR0913 - as `classify`
         words=instructions,
     )
     task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
-    return await arun(frame, task, options)
+    return await arun(frame, task, options, of=aclassify)
 
 
 def _task(  # noqa: PLR0913 - the preset's own arguments

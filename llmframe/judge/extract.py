@@ -80,7 +80,7 @@ def extract(  # noqa: PLR0913 - the preset's own arguments
     """
     task = _task(frame, column, schema, explode, instructions)
     task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
-    return run(frame, _a_row_each(task, explode, options), options, plan=plan)
+    return run(frame, _a_row_each(task, explode, options), options, of=extract, plan=plan)
 
 
 async def aextract(  # noqa: PLR0913 - as `extract`
@@ -98,7 +98,7 @@ async def aextract(  # noqa: PLR0913 - as `extract`
     """`extract` for async code; it takes the same, but for `plan`."""
     task = _task(frame, column, schema, explode, instructions)
     task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
-    return await arun(frame, _a_row_each(task, explode, options), options)
+    return await arun(frame, _a_row_each(task, explode, options), options, of=aextract)
 
 
 def _task(frame: object, column: object, schema: object, explode: object, instructions: object) -> Task:

@@ -82,7 +82,7 @@ def filter(  # noqa: A001, PLR0913 - the preset's name; its own arguments
     kept, asked = _kept(options, keep_errors=keep_errors, several=models is not None)
     task = _task(frame, condition, column, instructions)
     task = panelled(task, models, frame=frame, options=asked, vote=vote, gold=gold)
-    return run(frame, _narrowing(task, frame, kept, keep_errors=keep_errors), asked, plan=plan)
+    return run(frame, _narrowing(task, frame, kept, keep_errors=keep_errors), asked, of=filter, plan=plan)
 
 
 async def afilter(  # noqa: PLR0913 - as `filter`
@@ -101,7 +101,7 @@ async def afilter(  # noqa: PLR0913 - as `filter`
     kept, asked = _kept(options, keep_errors=keep_errors, several=models is not None)
     task = _task(frame, condition, column, instructions)
     task = panelled(task, models, frame=frame, options=asked, vote=vote, gold=gold)
-    return await arun(frame, _narrowing(task, frame, kept, keep_errors=keep_errors), asked)
+    return await arun(frame, _narrowing(task, frame, kept, keep_errors=keep_errors), asked, of=afilter)
 
 
 def _kept(

@@ -90,7 +90,8 @@ def pairwise(  # noqa: PLR0913 - the preset's own arguments
         Before anything is sent, for whatever can't work.
     """
     task = _task(frame, (a, b), criterion, options, ties=ties, keep=keep_orders)
-    return run(frame, panelled(task, models, frame=frame, options=options, vote=vote, gold=gold), options, plan=plan)
+    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    return run(frame, task, options, of=pairwise, plan=plan)
 
 
 async def apairwise(  # noqa: PLR0913 - as `pairwise`
@@ -108,7 +109,8 @@ async def apairwise(  # noqa: PLR0913 - as `pairwise`
 ) -> F:
     """`pairwise` for async code; it takes the same, but for `plan`."""
     task = _task(frame, (a, b), criterion, options, ties=ties, keep=keep_orders)
-    return await arun(frame, panelled(task, models, frame=frame, options=options, vote=vote, gold=gold), options)
+    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    return await arun(frame, task, options, of=apairwise)
 
 
 def _task(  # noqa: PLR0913 - the preset's own arguments
@@ -119,12 +121,11 @@ def _task(  # noqa: PLR0913 - the preset's own arguments
     asks = pair_asks(sides, criterion, ties=ties, distribution=known)
     asked = columns_of(asks[0], options)
     outputs, make = pair_columns(sides, asked, keep=keep, shown=bool(options.get("distribution")))
-    replace = bool(options.get("overwrite"))
 
     def finish(out: Any, prefix: str) -> Any:
         temporary = [prefix + before + name for before in ORDERS for name, _ in asked]
         named = [(prefix + name, type_) for name, type_ in outputs]
-        return derive(out, temporary, named, make, drop=temporary, replace=replace)
+        return derive(out, temporary, named, make, drop=temporary, replace=bool(options.get("overwrite")))
 
     return Task(
         asks=asks,

@@ -96,7 +96,7 @@ def score(  # noqa: PLR0913 - the preset's own arguments
     level's number and `score_sd` null.
     """
     task = panelled(_task(frame, column, rubric, options), models, frame=frame, options=options, vote=vote, gold=gold)
-    return run(frame, task, options, plan=plan)
+    return run(frame, task, options, of=score, plan=plan)
 
 
 async def ascore(  # noqa: PLR0913 - as `score`
@@ -111,7 +111,7 @@ async def ascore(  # noqa: PLR0913 - as `score`
 ) -> F:
     """`score` for async code; it takes the same, but for `plan`."""
     task = panelled(_task(frame, column, rubric, options), models, frame=frame, options=options, vote=vote, gold=gold)
-    return await arun(frame, task, options)
+    return await arun(frame, task, options, of=ascore)
 
 
 def _task(frame: object, column: object, rubric: object, options: Mapping[str, object]) -> Task:

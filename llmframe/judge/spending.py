@@ -11,6 +11,8 @@ from llmframe.judge.columns import numbers, read
 from llmframe.report.compared import Spending
 
 _PAID: Final = frozenset({"live", "batch"})
+_REPORT: Final = "llm"
+_TAKEN: Final = ("requests", "usd", "input_tokens", "output_tokens", "cached_tokens", "unknown_usage")
 _ASKED: Final = frozenset({"live", "batch", "shared"})
 
 
@@ -34,6 +36,35 @@ def live_seconds(frame: Frame, meta: str | None) -> list[float | None]:
     return numbers([cell.get("seconds") if cell.get("source") == "live" else None for cell in cells])
 
 
+def report_in(native: object) -> dict[str, Any]:
+    """The report of its last run that pandas keeps with a frame; empty where there is none."""
+    text = getattr(native, "attrs", {}).get(_REPORT)
+    try:
+        told: object = json.loads(text) if isinstance(text, str) else None
+    except ValueError:
+        told = None
+    return cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+
+
+def with_reports(native: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
+    """The frame that several maps made, one after the other, whose report tells what all of them took.
+
+    Parameters
+    ----------
+    reports
+        What `report_in` found after each map. A row counts as kept from an earlier run where every map had it kept.
+    """
+    if len(reports) > 1 and all(reports):
+        whole = dict(reports[-1])
+        for name in _TAKEN:
+            found = [report.get(name) for report in reports]
+            whole[name] = None if None in found else sum(cast("list[float]", found))
+        for name, pick in (("answered", max), ("cached", min)):
+            whole[name] = pick(report.get(name, 0) for report in reports)
+        native.attrs[_REPORT] = json.dumps(whole)
+    return native
+
+
 def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Spending:
     paid = [row for row in rows if row.get("source") in _PAID]
     return Spending(
@@ -48,12 +79,7 @@ def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Spending:
 
 
 def _of_report(frame: Frame) -> Spending:
-    text = getattr(frame.native, "attrs", {}).get("llm")
-    try:
-        told: object = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
-        told = None
-    found = cast("dict[str, Any]", told) if isinstance(told, dict) else {}
+    found = report_in(frame.native)
     if found.get("rows") != len(frame):
         return Spending()
     cached = found.get("cached", 0)

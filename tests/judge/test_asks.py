@@ -13,8 +13,10 @@ import llmframe
 from llmframe.api import keeping
 from llmframe.core.columns import ColumnType
 from llmframe.errors import RowError, UsageError
+from llmframe.frames import wrap
 from llmframe.frames.derived import derive
 from llmframe.judge.asks import arun, columns_of, run
+from llmframe.judge.spending import spending_of
 from llmframe.judge.task import Ask, Task
 from llmframe.testing import Provider, Status
 
@@ -182,3 +184,53 @@ def test_neither_an_expression_nor_a_plan_of_a_query_can_be(provider: Provider):
 def test_a_list_without_rows_asks_nothing(provider: Provider):
     assert run([], TASK, {"client": provider}) == []
     assert run([], TASK, {"client": provider}, plan=True).requests == 0
+
+
+PRICED: Any = {"cache": False, "prices": {"simulated": {"input": 4.0, "output": 8.0}}}
+
+
+def all_told(out: Any, provider: Provider) -> None:
+    told = spending_of(wrap(out), None)
+    assert provider.requests == 4
+    assert (told.asked, told.cached) == (3, 0)
+    assert (told.input_tokens, told.output_tokens) == (provider.prompt_tokens, provider.completion_tokens)
+    assert told.usd == pytest.approx((provider.prompt_tokens * 4 + provider.completion_tokens * 8) / 1e6)
+
+
+def test_what_all_asks_took_stands_with_pandas_frame(provider: Provider):
+    all_told(run(FRAME, TASK, {"client": provider, **PRICED}), provider)
+
+
+async def test_what_all_asks_of_async_code_took_stands_there_too(provider: Provider):
+    all_told(await arun(FRAME, TASK, {"client": provider, **PRICED}), provider)
+
+
+def test_asks_without_a_price_have_no_price_together(provider: Provider):
+    told = spending_of(wrap(run(FRAME, TASK, {"client": provider, "cache": False})), None)
+    assert told.usd is None
+    assert told.input_tokens == provider.prompt_tokens
+
+
+PRESET_CALLS: Any = pytest.mark.parametrize(
+    ("preset", "arguments", "typo", "meant"),
+    [
+        ("classify", ("a", ["x", "y"]), "descripton", "descriptions"),
+        ("extract", ("a", dict[str, int]), "explod", "explode"),
+        ("filter", ("{a} is x",), "keep_error", "keep_errors"),
+        ("score", ("a", llmframe.Rubric("Good?", ["no", "yes"])), "modle", "model"),
+        ("pairwise", ("a", "b", "Which is better?"), "keep_order", "keep_orders"),
+    ],
+)
+
+
+@PRESET_CALLS
+async def test_an_unknown_argument_is_told_of_the_preset_with_its_nearest(
+    preset: str, arguments: tuple[Any, ...], typo: str, meant: str
+):
+    for name in (preset, f"a{preset}"):
+        said = f"`{name}` has no argument {typo!r}; did you mean {meant!r}"
+        with pytest.raises(UsageError, match=said) as caught:
+            await getattr(llmframe, name)(FRAME, *arguments, **{typo: 1})
+        assert "prompt_template" not in str(caught.value)
+    with pytest.raises(UsageError, match="word of the provider"):
+        getattr(llmframe, preset)(FRAME, *arguments, temperature=0)
