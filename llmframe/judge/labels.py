@@ -107,11 +107,13 @@ def _members(labels: object) -> list[object]:
     elif isinstance(labels, list | tuple):
         found = list(cast("list[object]", labels))
     else:
+        given = cast("object", labels)
         hint = "; a set has no order, so make it a list" if isinstance(labels, set | frozenset) else ""
         hint = hint or ("; say what labels mean by `descriptions=`" if isinstance(labels, Mapping) else "")
-        raise UsageError(
-            f"`labels` is a list of texts, Literal[...] or an Enum, got {_kind(cast('object', labels))}{hint}"
+        hint = hint or next(
+            (f"; `.{name}()` makes it one" for name in ("tolist", "to_list") if hasattr(given, name)), ""
         )
+        raise UsageError(f"`labels` is a list of texts, Literal[...] or an Enum, got {_kind(given)}{hint}")
     return [label.value if isinstance(label, Enum) else label for label in found]
 
 
@@ -133,4 +135,5 @@ def _told(texts: tuple[str, ...], descriptions: object) -> dict[str, str]:
 
 
 def _kind(value: object) -> str:
-    return repr(value) if isinstance(value, str) else f"a {type(value).__name__}"
+    name = type(value).__name__
+    return repr(value) if isinstance(value, str) else f"{'an' if name[0] in 'AEIOUaeiou' else 'a'} {name}"

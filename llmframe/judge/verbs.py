@@ -8,6 +8,8 @@ from __future__ import annotations
 import sys
 from typing import Any, Final
 
+from llmframe.errors import UsageError
+
 PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise")
 """Names of the presets; each has an async twin, whose name begins with `a`."""
 
@@ -18,35 +20,42 @@ class PresetVerbs:
     _frame: Any
 
     def classify(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return _functions().classify(self._frame, *arguments, **options)
+        return _functions(self._frame).classify(self._frame, *arguments, **options)
 
     async def aclassify(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return await _functions().aclassify(self._frame, *arguments, **options)
+        return await _functions(self._frame).aclassify(self._frame, *arguments, **options)
 
     def extract(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return _functions().extract(self._frame, *arguments, **options)
+        return _functions(self._frame).extract(self._frame, *arguments, **options)
 
     async def aextract(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return await _functions().aextract(self._frame, *arguments, **options)
+        return await _functions(self._frame).aextract(self._frame, *arguments, **options)
 
     def filter(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return _functions().filter(self._frame, *arguments, **options)
+        return _functions(self._frame).filter(self._frame, *arguments, **options)
 
     async def afilter(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return await _functions().afilter(self._frame, *arguments, **options)
+        return await _functions(self._frame).afilter(self._frame, *arguments, **options)
 
     def score(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return _functions().score(self._frame, *arguments, **options)
+        return _functions(self._frame).score(self._frame, *arguments, **options)
 
     async def ascore(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return await _functions().ascore(self._frame, *arguments, **options)
+        return await _functions(self._frame).ascore(self._frame, *arguments, **options)
 
     def pairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return _functions().pairwise(self._frame, *arguments, **options)
+        return _functions(self._frame).pairwise(self._frame, *arguments, **options)
 
     async def apairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
-        return await _functions().apairwise(self._frame, *arguments, **options)
+        return await _functions(self._frame).apairwise(self._frame, *arguments, **options)
 
 
-def _functions() -> Any:
+def _functions(frame: object) -> Any:
+    kind = type(frame).__name__
+    if kind == "Series":
+        raise UsageError(
+            "a preset needs a frame with named columns, got a Series: take the column's frame, or `.to_frame()`"
+        )
+    if kind == "Expr":
+        raise UsageError("a preset writes several columns, so it needs a frame, not an expression: `frame.llm`")
     return sys.modules["llmframe"]

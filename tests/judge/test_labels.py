@@ -6,6 +6,8 @@ import json
 from enum import Enum
 from typing import Any, Literal, get_args
 
+import pandas as pd
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -54,6 +56,9 @@ def test_labels_may_hold_blanks_quotes_letters_of_any_kind_and_each_other():
         ({"a", "b"}, r"got a set; a set has no order"),
         ({"a": "x", "b": "y"}, r"got a dict; say what labels mean by `descriptions=`"),
         (None, r"got a NoneType"),
+        (pd.Series(["a", "b"]), r"got a Series; `.tolist\(\)`"),
+        (pd.Series(["a", "b"]).to_numpy(), r"got an? \w+; `.tolist\(\)`"),
+        (pl.Series(["a", "b"]), r"got a Series; `.to_list\(\)`"),
     ],
 )
 def test_labels_that_can_not_work_are_refused_with_a_remedy(labels: Any, said: str):
