@@ -237,6 +237,7 @@ class Provider(Record):
         try:
             yield self
         finally:
+            server.turn_away()
             for _ in range(LEAVING_ROUNDS):
                 await asyncio.sleep(0)
             self.close()

@@ -67,11 +67,22 @@ class LoopThread:
         try:
             loop.run_forever()
         finally:
-            server.close()
+            _turn_away(server)
             loop.run_until_complete(_rounds())  # who has just connected is known now
+            server.close()
             self._last()
             loop.run_until_complete(_rounds())  # connections that were dropped report their end
             loop.close()
+
+
+def _turn_away(server: asyncio.Server) -> None:
+    """Accept no more connections, and let those that were accepted become known before the server is closed.
+
+    A closed one makes no transport for a connection that it has just accepted, and forgets its socket
+    (https://github.com/python/cpython/issues/109564).
+    """
+    for listening in server.sockets:
+        server.get_loop().remove_reader(listening.fileno())
 
 
 async def _rounds() -> None:
@@ -98,6 +109,10 @@ class LoopServer:
     def call(self, work: Callable[[], None]) -> None:
         """Do `work` in the loop: at once when called there, else it is waited for."""
         _call(self._loop, self._thread, work)
+
+    def turn_away(self) -> None:
+        """Accept nobody any more; to be called in the loop, some rounds before the end."""
+        _turn_away(self._server)
 
     def stop(self, before: Callable[[], None]) -> None:
         """Do `before` in the loop and close the port."""

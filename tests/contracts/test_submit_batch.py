@@ -16,11 +16,7 @@ from llmframe.errors import LlmframeError, UsageError
 from llmframe.testing import Provider, Status
 from tests.contracts.kinds import Kind
 
-pytestmark = [
-    pytest.mark.filterwarnings("ignore:.*rows failed:llmframe.errors.LlmframeWarning"),
-    # An unclosed connection of another test is collected here in a whole run; whose it is isn't known yet.
-    pytest.mark.filterwarnings("ignore:unclosed (socket|transport):ResourceWarning"),
-]
+pytestmark = pytest.mark.filterwarnings("ignore:.*rows failed:llmframe.errors.LlmframeWarning")
 
 Label = Literal["pos", "neg"]
 ROWS = ["a", "b", None, "a", "c"]

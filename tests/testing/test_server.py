@@ -1,12 +1,14 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import socket
 import threading
+import warnings
 
 import pytest
 
-from llmframe.testing.server import LoopServer, LoopThread
+from llmframe.testing.server import ROUNDS, LoopServer, LoopThread
 
 
 def test_it_serves_on_loopback_until_it_is_stopped():
@@ -25,6 +27,34 @@ def test_work_is_done_in_the_serving_daemon_thread():
     assert seen[0] is seen[1] is not threading.current_thread()
     assert seen[0].daemon
     assert not seen[0].is_alive()
+
+
+def test_who_connects_in_the_very_round_in_which_it_ends_is_dropped_too():
+    """asyncio makes no transport for a connection whose server was closed meanwhile, and forgets its socket."""
+    made = list[asyncio.BaseTransport]()
+    clients = list[socket.socket]()
+
+    class Noted(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            made.append(transport)
+
+    def connect_at_the_end() -> None:
+        for transport in made:
+            transport.abort()  # type: ignore[attr-defined]
+        if not clients:
+            clients.append(socket.create_connection(("127.0.0.1", server.port), timeout=10))
+            # In the next round the loop sees the connection, accepts it, and stops.
+            asyncio.get_running_loop().call_soon(asyncio.get_running_loop().stop)
+
+    server = LoopThread(Noted)
+    with warnings.catch_warnings(record=True) as leaks:
+        warnings.simplefilter("always")
+        server.stop(connect_at_the_end)
+        gc.collect()
+    clients[0].close()
+    assert [str(leak.message) for leak in leaks] == []
+    assert len(made) == 1
+    assert made[0].is_closing()
 
 
 def test_it_serves_in_the_running_loop_and_is_called_from_any_thread():
@@ -46,3 +76,29 @@ def test_it_serves_in_the_running_loop_and_is_called_from_any_thread():
     assert seen == [threading.current_thread()] * 3
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port), timeout=10)
+
+
+def test_in_the_running_loop_nobody_is_accepted_once_it_turns_away():
+    made = list[asyncio.BaseTransport]()
+
+    class Noted(asyncio.Protocol):
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            made.append(transport)
+
+    async def main() -> int:
+        server = await LoopServer.open(Noted)
+        early = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        await asyncio.sleep(0)  # the loop sees it,
+        await asyncio.sleep(0)  # and has accepted it
+        server.turn_away()
+        late = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        for _ in range(ROUNDS):
+            await asyncio.sleep(0)
+        known = len(made)
+        server.stop(lambda: [transport.abort() for transport in made] and None)  # type: ignore[attr-defined]
+        await asyncio.sleep(0)
+        early.close()
+        late.close()
+        return known
+
+    assert asyncio.run(main()) == 1
