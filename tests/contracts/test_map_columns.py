@@ -115,7 +115,7 @@ def test_fields_with_names_of_ours_keep_them(kind: Kind, provider: Provider):
 def test_a_stated_confidence_is_asked_for_and_held_to_its_range(kind: Kind, provider: Provider):
     out = kind.make({"t": ["a"]}).llm.map("J {t}", schema=["pos", "neg"], client=provider, confidence="stated")
     columns = kind.to_dict(out)
-    assert list(columns) == ["t", "response", "confidence", "error"]
+    assert list(columns) == ["t", "response", "confidence", "confidence_source", "error"]
     assert 0 <= columns["confidence"][0] <= 1
     assert "confidence" in str(provider.bodies[0]["response_format"])
     provider.always(Object({"response": "pos", "confidence": 1.5}))
@@ -139,7 +139,7 @@ def test_the_schemas_own_confidence_is_used(library: Kind, provider: Provider):
         confidence: float
 
     out = library.make({"t": ["a"]}).llm.map("J {t}", schema=Said, client=provider, confidence="stated")
-    assert list(library.to_dict(out)) == ["t", "label", "confidence", "error"]
+    assert list(library.to_dict(out)) == ["t", "label", "confidence", "confidence_source", "error"]
 
 
 @pytest.mark.filterwarnings("ignore::llmframe.errors.LlmframeWarning")
