@@ -58,9 +58,7 @@ async def answer(  # noqa: PLR0913 - one argument a part that is put together
     stage = stage_of(prepared, run) if settled is None else None
     if stage is not None:
         settled, store = stage.settled, stage.store
-    runner = partial(
-        _runner, prepared, run, store=store, settled=settled, fail_fast=said.on_error == "raise" and said.votes == 1
-    )
+    runner = partial(_runner, prepared, run, store=store, settled=settled, fail_fast=said.on_error == "raise")
     worker: Worker = runner(client, plan, outcomes)
     if said.votes > 1:
         worker = _poll(prepared, run, plan, outcomes, client=client, runner=runner, home=home)
@@ -89,7 +87,8 @@ def _runner(  # noqa: PLR0913 - as above
         store=store,
         shared=shared_here(),
         outcomes=outcomes,
-        fail_fast=fail_fast,
+        # of several votes one may fail, but where tokens' probabilities are wanted first, the first sample decides
+        fail_fast=fail_fast and (ask.arguments.votes == 1 or (ask.arguments.confidence == "auto" and not sample)),
         components=ask.question(client, sample=sample).components(),
         settled=None if sample else settled,
     )

@@ -200,7 +200,9 @@ class Poll:
     def _give_up(self) -> None:
         """Requests whose votes a stop left open: what they cost is told, and the next run goes on with them."""
         for index, votes in self._votes.items():
-            self._deliver(index, self._sum(votes, self._run.missing))
+            failed = [vote.result for vote in votes if isinstance(vote.result, Failure)]
+            own = next((failure for failure in failed if failure.kind != "cancelled"), self._run.missing)
+            self._deliver(index, self._sum(votes, own if len(failed) == len(votes) else self._run.missing))
         self._votes.clear()
 
     def _outcome(self, votes: list[Outcome]) -> Outcome:

@@ -17,7 +17,7 @@ from pydantic import BaseModel
 
 import llmframe
 from llmframe.errors import LlmframeWarning
-from llmframe.testing import Provider
+from llmframe.testing import Provider, Refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* answered rows have no confidence")
 
@@ -221,6 +221,15 @@ def test_on_error_raise_names_the_row_that_has_no_vote():
     says = {"a": ["good"] * 5, "b": ["awful"] * 5}
     with Provider(answer=scripted(says)) as provider, pytest.raises(llmframe.RowError, match="row 1 failed: invalid"):
         votes(["a", "b"], provider, on_error="raise", reask=0)
+
+
+@pytest.mark.parametrize("said", [{"response": "awful"}, Refusal("no")])
+def test_on_error_raise_stops_by_auto_at_the_first_failed_row(said: object):
+    with Provider(answer=lambda _prompt, _request: said) as provider:  # type: ignore[arg-type]
+        texts = [f"text-{number}" for number in range(20)]
+        with pytest.raises(llmframe.RowError, match=r"row 0 failed: (invalid|refusal)"):
+            votes(texts, provider, confidence="auto", on_error="raise", reask=0, max_concurrency=1)
+        assert provider.requests == 1
 
 
 def test_pandas_lazy_queries_and_streams_vote_alike():
