@@ -159,7 +159,8 @@ def _refuse_unknown(options: Mapping[str, object], of: Callable[..., object] | N
         return
     own = [name for name in inspect.signature(of).parameters if name not in ("frame", "options")]
     unknown = {name: value for name, value in options.items() if name not in _KNOWN}
-    refuse_unknown(unknown, (*own, *(name for name in _KNOWN if name not in _DECIDED)), verb=of.__name__)
+    shown = [*own, *(name for name in _KNOWN if name not in (*_DECIDED, *own, "system"))]
+    refuse_unknown(unknown, tuple(shown), verb=of.__name__)
 
 
 def _refuse_taken(frame: object, task: Task, options: Mapping[str, object]) -> None:

@@ -99,12 +99,15 @@ def calibrate(  # noqa: PLR0913 - the facts of a calibration
         if count < SAFE:
             notes.append(f"only {count} rows are {word}: the calibration is coarse")
     parts = grouped_folds(rows.groups, folds=folds, seed=seed)
+    question = _question(wrapped, run)
+    if question is None:
+        notes.append("bound to no prompt and model, so it can't tell others: `run=llmframe.last_run()` after the map")
     return replace(
         calibration,
         weights=weights,
         labels=rows.labels if weights or method == "temperature" else (),
         field=columns.shown and columns.shown.removeprefix(columns.prefix),
-        question=_question(wrapped, run),
+        question=question,
         n=len(rows.right),
         accuracy=rows.right.count(True) / len(rows.right),
         folds=folds,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+from types import SimpleNamespace
 
 import pandas as pd
 import pytest
@@ -160,3 +161,10 @@ def test_other_arguments_are_refused(arguments, message):
 def test_a_series_is_refused():
     with pytest.raises(UsageError, match="not a Series"):
         calibrate(FRAME["label"], FRAME["gold"])
+
+
+def test_a_calibration_of_no_question_says_how_it_gets_one():
+    assert "run=llmframe.last_run()" in calibrate(FRAME, "gold").notes[-1]
+    bound = calibrate(FRAME, "gold", run=SimpleNamespace(question="3de3"))
+    assert bound.question == "3de3"
+    assert not any("bound to no prompt" in note for note in bound.notes)
