@@ -14,6 +14,7 @@ from llmframe.api.voting import Poll
 from llmframe.clients.base import Client
 from llmframe.core.outcome import Outcome
 from llmframe.core.plan import Plan
+from llmframe.core.request import canonical_json
 from llmframe.engine.bridge import Post
 from llmframe.engine.hop import OnLoop
 from llmframe.engine.progress import Progress
@@ -108,18 +109,18 @@ def _poll(  # noqa: PLR0913 - as above
     ask = prepared.asking
     own: dict[str, Client] = {}
     opening = asyncio.Lock()
-    plain = ask.arguments.confidence == "votes" and "seed" not in ask.arguments.sending.params
+    plain = ask.arguments.confidence == "votes" and ask.params(1) == ask.params()
 
     async def asker(sample: int, plan: Plan, outcomes: list[Outcome | None]) -> Runner:
         if not sample or plain:
             return runner(client, plan, outcomes, sample=sample)
-        seed = str(ask.params(sample).get("seed"))
+        form = canonical_json(ask.params(sample))
         async with opening:
-            if seed not in own:
+            if form not in own:
                 opened = ask.client(sample=sample)
-                own[seed] = opened if home is None else OnLoop(opened, home)
-                await own[seed].start()
-        return runner(own[seed], plan, outcomes, sample=sample)
+                own[form] = opened if home is None else OnLoop(opened, home)
+                await own[form].start()
+        return runner(own[form], plan, outcomes, sample=sample)
 
     async def close() -> None:
         for each in own.values():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Final, Literal, TypedDict, get_args
+from typing import Final, Literal, TypedDict, cast, get_args
 
 from llmframe.core.calibration import Calibration
 from llmframe.core.scoring import CONFIDENCES, Confidence
@@ -148,7 +148,10 @@ class Arguments:
 
 def _is_cold(said: Arguments) -> bool:
     """Whether all samples would be the same."""
-    temperature = said.sending.params.get("temperature")
+    params = said.sending.params
+    extra = params.get("extra_body")
+    beside = cast("Mapping[str, object]", extra) if isinstance(extra, Mapping) else {}
+    temperature = params.get("temperature", beside.get("temperature"))
     return isinstance(temperature, int | float) and temperature == 0
 
 

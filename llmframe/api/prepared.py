@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import cast
 
 from llmframe.api.arguments import Arguments
 from llmframe.api.examples import examples_of, read_examples
@@ -91,8 +92,7 @@ class Asking:
     def params(self, sample: int = 0) -> Mapping[str, object]:
         """What the requests of a sample send beside their messages; a seed would make all samples one."""
         params = self.arguments.sending.params
-        seed = params.get("seed")
-        return {**params, "seed": seed + sample} if sample and isinstance(seed, int) else params
+        return _with_seed(params, sample) if sample else params
 
     def lines(self, batches: Batches, *, clock: Callable[[], float]) -> Lines:
         """What its requests are in batches."""
@@ -109,6 +109,16 @@ class Asking:
             reask=sending.reask,
             invalid=invalid,
         )
+
+
+def _with_seed(params: Mapping[str, object], sample: int) -> Mapping[str, object]:
+    """`params` with the number of the sample added to a seed, which may also stand in `extra_body`."""
+    seed, extra = params.get("seed"), params.get("extra_body")
+    if isinstance(seed, int):
+        params = {**params, "seed": seed + sample}
+    if isinstance(extra, Mapping) and "seed" in extra:
+        params = {**params, "extra_body": _with_seed(cast("Mapping[str, object]", extra), sample)}
+    return params
 
 
 def asking(arguments: Arguments, *, struct: bool = False) -> Asking:

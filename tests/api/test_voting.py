@@ -115,6 +115,15 @@ def test_a_seed_goes_out_with_the_number_of_the_sample():
     assert first == list(range(10, 10 + len(first)))
 
 
+def test_a_seed_or_a_temperature_in_the_extra_body_is_one_as_well():
+    with Provider(varies=True) as provider:
+        votes(["x"], provider, params={"extra_body": {"seed": 10}}, samples=3)
+        seeds = [body["seed"] for body in provider.bodies]
+        assert sorted(seeds) == list(range(10, 10 + len(seeds)))
+        with pytest.raises(llmframe.UsageError, match="temperature"):
+            votes(["x"], provider, params={"extra_body": {"temperature": 0}})
+
+
 def test_the_sum_of_what_rows_took_is_what_the_provider_saw():
     with Provider(varies=True) as provider:
         out = votes([f"text-{number % 11}" for number in range(40)], provider, meta=True)
