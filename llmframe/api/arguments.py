@@ -150,7 +150,7 @@ def _is_cold(said: Arguments) -> bool:
     """Whether all samples would be the same."""
     params = said.sending.params
     extra = params.get("extra_body")
-    beside = cast("Mapping[str, object]", extra) if isinstance(extra, Mapping) else {}
+    beside: Mapping[str, object] = cast("Mapping[str, object]", extra) if isinstance(extra, Mapping) else {}
     temperature = params.get("temperature", beside.get("temperature"))
     return isinstance(temperature, int | float) and temperature == 0
 
@@ -165,7 +165,7 @@ def check_samples(said: Arguments) -> None:
     """
     samples = said.samples
     if samples is not None and (isinstance(samples, bool) or not isinstance(samples, int) or samples < 1):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
-        raise UsageError(f"`samples` must be a whole number, got {samples!r}; 5 is a good one")
+        raise UsageError(f"`samples` must be a whole number of 2 or more, got {samples!r}; leave it out for {SAMPLES}")
     if samples not in (None, 1) and said.confidence not in ("votes", "auto"):
         raise UsageError(
             f'`samples={samples}` are votes, and confidence={said.confidence!r} counts none; give `confidence="votes"`'

@@ -67,7 +67,7 @@ def unsure_counts(confidences: Mapping[str, int]) -> str:
     if "no_logprobs" in without:
         text += '; the endpoint told no log-probabilities for them: use `confidence="votes"`, or "auto"'
     elif "low_label_mass" in without:
-        text += "; the allowed labels had less than 0.8 of the probability: examples, or the labels in the prompt, help"
+        text += "; the allowed labels had less than 0.8 of the probability: a few examples help"
     return text
 
 

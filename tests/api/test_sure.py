@@ -99,3 +99,10 @@ def test_a_calibration_of_another_column_is_refused():
 def test_a_distribution_needs_labels():
     with pytest.raises(UsageError, match="this schema has none"):
         cells(int, None, distribution=True)
+
+
+@pytest.mark.parametrize("labels", [("bad", "good"), ("good", "evil"), ("good",)], ids=str)
+def test_a_calibration_of_other_labels_or_in_another_order_is_refused(labels: tuple[str, ...]):
+    other = Calibration(method="temperature", parameters=(2.0,), labels=labels)
+    with pytest.raises(UsageError, match="one of the labels"):
+        cells(LABELS, None, calibration=other)
