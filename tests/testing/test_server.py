@@ -5,6 +5,7 @@ import gc
 import socket
 import threading
 import warnings
+from collections.abc import Callable
 
 import pytest
 
@@ -29,32 +30,47 @@ def test_work_is_done_in_the_serving_daemon_thread():
     assert not seen[0].is_alive()
 
 
-def test_who_connects_in_the_very_round_in_which_it_ends_is_dropped_too():
+def test_who_connects_in_the_very_round_in_which_it_ends_is_dropped_too(monkeypatch: pytest.MonkeyPatch):
     """asyncio makes no transport for a connection whose server was closed meanwhile, and forgets its socket."""
-    made = list[asyncio.BaseTransport]()
-    clients = list[socket.socket]()
+    made, told_to_stop = list[asyncio.BaseTransport](), threading.Event()
+    client = socket.socket()
 
     class Noted(asyncio.Protocol):
         def connection_made(self, transport: asyncio.BaseTransport) -> None:
             made.append(transport)
 
-    def connect_at_the_end() -> None:
+    def watch() -> None:
+        loop = asyncio.get_running_loop()
+        plain = loop.call_soon_threadsafe
+
+        def watched(call: Callable[[], None]) -> None:
+            if call == loop.stop:
+                told_to_stop.set()
+            else:
+                plain(call)
+
+        monkeypatch.setattr(loop, "call_soon_threadsafe", watched)
+
+    def connect() -> None:
+        """In the next round the loop sees the connection and accepts it, and stops."""
+        assert told_to_stop.wait(30)
+        client.connect(("127.0.0.1", server.port))
+        asyncio.get_running_loop().call_soon(asyncio.get_running_loop().stop)
+
+    def drop() -> None:
+        if not told_to_stop.is_set():
+            asyncio.get_running_loop().call_soon(connect)
         for transport in made:
             transport.abort()  # type: ignore[attr-defined]
-        if not clients:
-            clients.append(socket.create_connection(("127.0.0.1", server.port), timeout=10))
-            # In the next round the loop sees the connection, accepts it, and stops.
-            asyncio.get_running_loop().call_soon(asyncio.get_running_loop().stop)
 
     server = LoopThread(Noted)
-    with warnings.catch_warnings(record=True) as leaks:
+    server.call(watch)
+    with client, warnings.catch_warnings(record=True) as leaks:
         warnings.simplefilter("always")
-        server.stop(connect_at_the_end)
+        server.stop(drop)
         gc.collect()
-    clients[0].close()
     assert [str(leak.message) for leak in leaks] == []
-    assert len(made) == 1
-    assert made[0].is_closing()
+    assert [transport.is_closing() for transport in made] == [True]
 
 
 def test_it_serves_in_the_running_loop_and_is_called_from_any_thread():
