@@ -70,7 +70,7 @@ def sure_columns(
     for number, (name, scored) in enumerate(zip(names, scoring.scored, strict=True)):
         mine = calibration if len(names) == 1 or (calibration and calibration.field in (None, name)) else None
         if mine is not None and scored.cells:
-            mine.check(mine.question or "", labels=[option_name(option) for option in scored.target.options])
+            mine.check(mine.question or "", labels=option_names(scored.target.options))
         if scoring.source != "stated" or mine is not None:
             columns.append(SureColumn(name, FLOAT, _confidence(number, scored, mine)))
         if mine is not None:

@@ -239,7 +239,9 @@ def test_a_lazy_derivation_is_written_part_by_part(tmp_path: Path):
     assert max(parts) <= rows // 2
 
 
-@pytest.mark.parametrize("native", [pd.Series(["a"]), pl.Series(["a"]), pl.col("t"), "text"], ids=lambda value: type(value).__name__)
+@pytest.mark.parametrize(
+    "native", [pd.Series(["a"]), pl.Series(["a"]), pl.col("t"), "text"], ids=lambda value: type(value).__name__
+)
 def test_what_has_no_named_columns_is_refused(native: Any):
     with pytest.raises(UsageError, match=r"needs a frame with named columns|expected a pandas or polars"):
         derive(native, ["t"], OUTPUTS, lengths)
