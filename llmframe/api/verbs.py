@@ -95,7 +95,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     system
         System message, a template too.
     examples
-        Few-shot: a frame with input and answer columns, or a list of `(row, answer)` pairs.
+        Few-shot: a frame with input and answer columns, or a list of `(row, answer)` pairs. An example that asks what a
+        row asks is left out for that row, so `examples=df.sample(6)` over `df` shows no row its own answer.
     where
         Which rows are asked: a mask, a function of the frame, `pd.col(...)`, a polars expression. Null is no.
     on_null
@@ -115,8 +116,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
         Adds `confidence`, float in [0, 1], and `confidence_source`; with several closed fields (Literal, Enum, bool)
         `<field>_confidence` of each. `"logprobs"`: the label's probability among the allowed ones, by the tokens'
         log-probabilities; null where the allowed labels have less than 0.8 together. `"votes"`: the part of `samples`
-        that said so. `"auto"`: log-probabilities, or votes where the endpoint tells none. `"stated"`: what the model
-        says, in the schema's field `confidence` or one that is added; it rarely means much.
+        that said so, live only. `"auto"`: log-probabilities, or votes where the endpoint tells none. `"stated"`: what the
+        model says, in the schema's field `confidence` or one that is added; it rarely means much.
     samples
         Votes a request may get; 5. It gets fewer when they are settled before.
     distribution

@@ -74,7 +74,8 @@ class Poll:
     """Answers one part of a run by votes: `work` of a `Worker`.
 
     Samples are asked in waves: first as many as could settle it, then for every request that isn't settled as many as
-    could settle that one. A request with tokens' probabilities, where they are wanted first, has no need of votes.
+    could settle that one. A request is delivered as soon as its own votes settle it, whatever others wait for; one with
+    tokens' probabilities, where they are wanted first, has no need of votes.
 
     Parameters
     ----------
@@ -110,16 +111,19 @@ class Poll:
         self._run, self._plan, self._outcomes = run, plan, outcomes
         self._scoring, self._samples, self._fail_fast = scoring, samples, fail_fast
         self._plan_of, self._open, self._close = plan_of, asker, close
-        self._votes: dict[int, list[Outcome]] = {}
+        self._first = at_once(scoring, samples)
+        self._asked: dict[int, int] = {}
+        self._votes: dict[int, dict[int, Outcome]] = {}
+        self._wanting: dict[int, int] = {}
         self._askers: list[Asker] = []
 
     async def work(self) -> None:
         """Deliver an outcome for every request of the plan, as far as the run isn't stopped."""
-        wave: dict[int, list[bool] | None] = dict.fromkeys(range(at_once(self._scoring, self._samples)))
+        wave: dict[int, list[bool] | None] = dict.fromkeys(range(self._first))
         try:
             while wave:
-                wanting = await self._ask_all(wave)
-                wave = {} if self._run.stop is not None else self._next(wanting)
+                await self._ask_all(wave)
+                wave = {} if self._run.stop is not None else self._next()
         finally:
             self._give_up()
 
@@ -140,77 +144,91 @@ class Poll:
         for asker in self._askers:
             await asker.kept()
 
-    async def _ask_all(self, wave: dict[int, list[bool] | None]) -> dict[int, int]:
-        """Ask a wave's samples side by side; how many samples more each open request wants."""
-        ballots = [(sample, self._plan_of(sample, rows) if sample else self._plan) for sample, rows in wave.items()]
-        given: list[list[Outcome | None]] = [[] for _ in ballots]
+    async def _ask_all(self, wave: dict[int, list[bool] | None]) -> None:
+        """Ask a wave's samples side by side; a request is settled as soon as all of its own are in."""
+        ballots = [
+            Ballot(sample, self._plan_of(sample, rows) if sample else self._plan, self._came)
+            for sample, rows in wave.items()
+        ]
         try:
             async with asyncio.TaskGroup() as tasks:
-                for (sample, plan), outcomes in zip(ballots, given, strict=True):
-                    tasks.create_task(self._ask(sample, plan, outcomes))
+                for ballot in ballots:
+                    tasks.create_task(self._ask(ballot))
         except BaseExceptionGroup as group:  # drawing the rows failed, or a client couldn't start
             raise group.exceptions[0] from None
         finally:
-            for (_, plan), outcomes in zip(ballots, given, strict=True):
-                self._count(plan, outcomes)
-            wanting = self._settle()
-        return wanting
+            for ballot in ballots:
+                ballot.rest()
 
-    async def _ask(self, sample: int, plan: Plan, outcomes: list[Outcome | None]) -> None:
-        asker = await self._open(sample, cast("Plan", _Uncounted(plan)), outcomes)
+    async def _ask(self, ballot: Ballot) -> None:
+        asker = await self._open(ballot.sample, cast("Plan", ballot), ballot.outcomes)
         self._askers.append(asker)
         await asker.work()
 
-    def _count(self, plan: Plan, outcomes: Sequence[Outcome | None]) -> None:
-        """Lay each vote to its request; a sample's plan numbers its own requests, so rows tell whose it is."""
-        for number, outcome in enumerate(outcomes):
-            index = self._plan.requests[plan.first_rows[number]]
-            if outcome is not None and index >= 0:  # an interrupt may find another sample drawn further than the first
-                self._votes.setdefault(index, []).append(outcome)
+    def _came(self, sample: int, row: int, vote: Outcome) -> bool:
+        """A vote is in: lay it to the request of its row. False where that one isn't drawn yet."""
+        index = self._plan.requests[row]
+        if index < 0:
+            return False
+        votes = self._votes.setdefault(index, {})
+        votes[sample] = vote
+        if len(votes) == self._asked.get(index, self._first):
+            self._settle(index)
+        return True
 
-    def _settle(self) -> dict[int, int]:
-        """Deliver what is settled; how many samples more each other request wants."""
-        wanting: dict[int, int] = {}
-        for index, votes in list(self._votes.items()):
-            cast = [vote for vote in votes if self._is_cast(vote)]
-            more = further(self._scoring, [vote.result for vote in cast], samples=self._samples) if cast else 1
-            if more:
-                wanting[index] = more
-                continue
-            del self._votes[index]
-            self._deliver(index, self._outcome(votes))
-        return wanting
+    def _settle(self, index: int) -> None:
+        """All samples that a request was asked for are in: deliver it, or note how many more it wants."""
+        votes = self._in_order(index)
+        said = [vote.result for vote in votes if self._is_cast(vote)]
+        more = further(self._scoring, said, samples=self._samples) if said else 1
+        if more:
+            self._wanting[index] = more
+            return
+        self._forget(index)
+        self._deliver(index, self._outcome(votes))
+
+    def _in_order(self, index: int) -> list[Outcome]:
+        """A request's votes by their samples: which came first must decide nothing."""
+        votes = self._votes[index]
+        return [votes[sample] for sample in sorted(votes)]
+
+    def _forget(self, index: int) -> None:
+        del self._votes[index]
+        self._asked.pop(index, None)
 
     def _is_cast(self, vote: Outcome) -> bool:
         """Whether a vote counts: a sample that the run's stop left unanswered isn't an invalid one."""
         result = vote.result
         return self._run.stop is None or isinstance(result, Answer) or result.kind in _SAID
 
-    def _next(self, wanting: dict[int, int]) -> dict[int, list[bool] | None]:
+    def _next(self) -> dict[int, list[bool] | None]:
         """The rows that each sample of the next wave is asked about."""
         wave: dict[int, list[bool] | None] = {}
-        for index, more in wanting.items():
+        for index, more in self._wanting.items():
             asked = len(self._votes[index])
+            self._asked[index] = asked + more
             for sample in range(asked, asked + more):
                 rows = wave.setdefault(sample, [False] * self._plan.length)
                 assert rows is not None  # noqa: S101 - made the line before
                 rows[self._plan.first_rows[index]] = True
+        self._wanting = {}
         return wave
 
     def _give_up(self) -> None:
         """Requests whose votes a stop left open: what they cost is told, and the next run goes on with them."""
-        for index, votes in self._votes.items():
+        for index in list(self._votes):
+            votes = self._in_order(index)
             failed = [vote.result for vote in votes if isinstance(vote.result, Failure)]
             own = next((failure for failure in failed if failure.kind != "cancelled"), self._run.missing)
+            self._forget(index)
             self._deliver(index, self._sum(votes, own if len(failed) == len(votes) else self._run.missing))
-        self._votes.clear()
 
     def _outcome(self, votes: list[Outcome]) -> Outcome:
-        cast = [vote.result for vote in votes if self._is_cast(vote)]
-        answers = [result for result in cast if isinstance(result, Answer)]
-        if not answers or (len(cast) == 1 and self._scoring.source == "auto"):
-            return self._sum(votes, cast[0])
-        return self._sum(votes, self._scoring.of_votes(answers, asked=len(cast)))
+        said = [vote.result for vote in votes if self._is_cast(vote)]
+        answers = [result for result in said if isinstance(result, Answer)]
+        if not answers or (len(said) == 1 and self._scoring.source == "auto"):
+            return self._sum(votes, said[0])
+        return self._sum(votes, self._scoring.of_votes(answers, asked=len(said)))
 
     def _sum(self, votes: list[Outcome], result: Answer | Failure) -> Outcome:
         """One outcome that has taken what all of them took."""
@@ -237,19 +255,29 @@ class Poll:
             self._run.halt(FIRST_FAILED)
 
 
-class _Uncounted:
-    """A plan whose rows aren't done with one sample."""
+class Ballot:
+    """A sample's plan: no row is done with one vote, which is handed on as it comes and not held here any longer."""
 
-    def __init__(self, plan: Plan) -> None:
-        self._plan = plan
+    def __init__(self, sample: int, plan: Plan, came: Callable[[int, int, Outcome], bool]) -> None:
+        self.sample, self._plan, self._came = sample, plan, came
+        self.outcomes: list[Outcome | None] = []
 
     def __getattr__(self, name: str) -> Any:
         """What the plan says."""
         return getattr(self._plan, name)
 
     def finish(self, index: int) -> None:
-        """Nothing: votes are counted first."""
-        del index
+        """The vote of this sample's request `index` is in."""
+        vote = self.outcomes[index]
+        if vote is None or vote is _HANDED_ON:
+            return
+        if self._came(self.sample, self._plan.first_rows[index], vote):
+            self.outcomes[index] = _HANDED_ON
+
+    def rest(self) -> None:
+        """Hand on what came before its row was drawn for the first sample, and what an interrupt left."""
+        for index in range(len(self.outcomes)):
+            self.finish(index)
 
 
 def _wanted(counts: list[int], left: int) -> int:
@@ -263,6 +291,8 @@ def _source(sources: Iterable[Source]) -> Source:
     found = set(sources)
     return next(each for each in _SOURCES if each in found)
 
+
+_HANDED_ON: Final = Outcome(result=Failure("internal", "handed on"))
 
 _SAID: Final = frozenset({"content_filter", "refusal", "truncated", "empty", "invalid", "tool_call"})
 """Failures that a reply came to."""

@@ -12,6 +12,7 @@ from llmframe.core.plan import Planned
 from llmframe.core.reply import Reply, read_reply
 from llmframe.core.request import Components, text_digest
 from llmframe.core.schema import Schema
+from llmframe.core.scoring import evidence_of
 from llmframe.engine.dialects import known_dialect
 from llmframe.engine.estimate import Estimate
 from llmframe.engine.sending import characters
@@ -116,7 +117,7 @@ class ChatReading:
                 created=self._clock(),
                 components=self._components,
                 prompt_digest=record.digest,
-                evidence=self._schema.scoring and self._schema.scoring.evidence(reading.result),
+                evidence=evidence_of(self._schema.scoring, reading.result, answer.text, answer.tokens),
             )
             self._invalid.pop(record.key, None)
             return [(LineOutcome(state="kept", usage=answer.usage), entry)]

@@ -70,4 +70,5 @@ class Score:
 
 def told_source(scores: Sequence[Score]) -> ConfidenceSource:
     """The source of an answer's confidences; of several the reason why the first one without is without."""
-    return next((score.source for score in scores if score.confidence is None), scores[0].source)
+    without = [score for score in scores if score.confidence is None]
+    return (*without, scores[0])[0].source

@@ -129,6 +129,15 @@ class Scoring:
         return value if option is None else each.target.options[option]
 
 
+def evidence_of(
+    scoring: Scoring | None, answer: Answer, text: str | None, tokens: Sequence[Token] | None
+) -> str | None:
+    """What a store keeps beside an answer: its scores; where none were asked for, the tokens that came all the same."""
+    if scoring is not None and scoring.source != "stated":
+        return scoring.evidence(answer)
+    return tokens_evidence(text, tokens) if tokens and text is not None else None
+
+
 def tokens_evidence(text: str, tokens: Sequence[Token]) -> str:
     """What a store keeps of a reply whose schema isn't known yet: its tokens, some 300 bytes each."""
     told = [[_latin(t.text), t.logprob, [[_latin(said), logprob] for said, logprob in t.top]] for t in tokens]

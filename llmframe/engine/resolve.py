@@ -12,6 +12,7 @@ from llmframe.core.plan import Plan, Planned
 from llmframe.core.reply import Reply
 from llmframe.core.request import Components, text_digest
 from llmframe.core.schema import Schema
+from llmframe.core.scoring import evidence_of
 from llmframe.engine.keeper import Keeper
 from llmframe.engine.sending import Job, characters
 from llmframe.engine.settled import Settled, Settlement
@@ -158,7 +159,7 @@ class Resolver:
             created=time.time(),
             components=self._components,
             prompt_digest=job.digest,
-            evidence=self._schema.scoring and self._schema.scoring.evidence(answer),
+            evidence=evidence_of(self._schema.scoring, answer, reply.text, reply.tokens),
         )
         self._puts += 1
         self._claimed.discard(job.planned.key)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import signal
 import threading
@@ -16,7 +17,14 @@ import pytest
 from pydantic import BaseModel
 
 import llmframe
+from llmframe.api.arguments import arguments
+from llmframe.api.prepared import asking, prepare
+from llmframe.api.runs import new_run
+from llmframe.api.voting import Poll
+from llmframe.core.outcome import Answer, Outcome
+from llmframe.core.plan import Plan
 from llmframe.errors import LlmframeWarning
+from llmframe.frames import wrap
 from llmframe.testing import Provider, Refusal
 
 pytestmark = pytest.mark.filterwarnings("ignore:.* answered rows have no confidence")
@@ -298,3 +306,53 @@ def test_the_plan_says_between_how_many_requests_it_will_be():
         votes(frame["text"].to_list(), provider)
         assert plan.requests >= provider.requests
         assert plan.requests == 7 * 5
+
+
+class Scripted:
+    """Asks nobody: every request of its sample is answered alike, one after the other."""
+
+    def __init__(self, plan: Plan, outcomes: list[Outcome | None], seen: Callable[[], None]) -> None:
+        self._plan, self._outcomes, self._seen = plan, outcomes, seen
+
+    async def work(self) -> None:
+        for chunk in self._plan.draw():
+            for planned in chunk:
+                self._outcomes.append(Outcome(result=Answer('{"response": "good"}', ("good",))))
+                self._plan.finish(planned.index)
+                self._seen()
+
+    def look(self) -> None: ...
+
+    async def landed(self) -> None: ...
+
+    async def kept(self) -> None: ...
+
+
+def test_a_request_is_done_when_its_own_votes_settle_it():
+    said = arguments("Judge {text}", Label, {"model": "m", "base_url": "http://localhost:1/v1", "confidence": "votes"})
+    prepared = prepare(asking(said), wrap(pl.DataFrame({"text": ["a", "b", "a"]})), verb="map")
+    plan, run = prepared.plan(), new_run(model="m", provider=None, rows=3)
+    outcomes: list[Outcome | None] = []
+    done: list[int] = []
+
+    async def asker(_sample: int, plan_: Plan, votes: list[Outcome | None]) -> Scripted:
+        return Scripted(plan_, votes, lambda: done.append(plan.rows_done))
+
+    async def close() -> None: ...
+
+    scoring = prepared.asking.schema.scoring
+    assert scoring is not None
+    poll = Poll(
+        run,
+        plan,
+        outcomes,
+        scoring=scoring,
+        samples=5,
+        plan_of=lambda sample, rows: prepared.plan(sample=sample, asked=rows),
+        asker=asker,
+        close=close,
+    )
+    asyncio.run(poll.work())
+    # three samples of two requests, the first of which has two rows: nothing, nothing, then one by one
+    assert done == [0, 0, 0, 0, 2, 3]
+    assert all(outcome is not None and isinstance(outcome.result, Answer) for outcome in outcomes)

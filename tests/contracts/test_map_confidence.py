@@ -126,6 +126,17 @@ def test_answers_without_log_probabilities_are_other_questions(tmp_path: Path):
         assert provider.requests == 2
 
 
+def test_log_probabilities_that_came_before_anyone_asked_how_sure_it_is_are_kept(tmp_path: Path):
+    with Provider(probabilities=shares) as provider:
+        frame = pl.DataFrame({"text": ["a", "b"]})
+        told = {"logprobs": True, "top_logprobs": 20}
+        plain = ask(frame, provider, cache=tmp_path / "s", confidence=None, params=told)
+        assert plain.columns == ["text", "response", "error"]
+        out = ask(frame, provider, cache=tmp_path / "s", params=told)
+        assert provider.requests == 2
+    assert out["confidence"].to_list() == pytest.approx([0.9, 0.75])
+
+
 @pytest.mark.parametrize(
     ("behaviour", "reason"),
     [
