@@ -116,8 +116,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
         Adds `confidence`, float in [0, 1], and `confidence_source`; with several closed fields (Literal, Enum, bool)
         `<field>_confidence` of each. `"logprobs"`: the label's probability among the allowed ones, by the tokens'
         log-probabilities; null where the allowed labels have less than 0.8 together. `"votes"`: the part of `samples`
-        that said so, live only. `"auto"`: log-probabilities, or votes where the endpoint tells none. `"stated"`: what the
-        model says, in the schema's field `confidence` or one that is added; it rarely means much.
+        that said so, live only. `"auto"`: log-probabilities, or votes where the endpoint tells none. `"stated"`: what
+        the model says, in the schema's field `confidence` or one that is added; it rarely means much.
     samples
         Votes a request may get; 5. It gets fewer when they are settled before.
     distribution
