@@ -23,6 +23,9 @@ FEW_CLUSTERS: Final = 15
 CELLS: Final = 4_000_000
 """Most numbers (draws × clusters) that are held at once: 32 MB."""
 
+SAME: Final = 1e-12
+"""Draws that are nearer than this are sums of the same numbers in another order."""
+
 Floats = NDArray[np.float64]
 
 
@@ -134,6 +137,13 @@ class Resampling:
         """Items."""
         return len(self.codes)
 
+    @property
+    def few(self) -> str:
+        """What intervals of so few clusters suffer from; empty from `FEW_CLUSTERS` on."""
+        if self.size >= FEW_CLUSTERS:
+            return ""
+        return f"only {_clusters(self.size)}: the interval is likely too narrow; take {FEW_CLUSTERS} or more"
+
     def weights(self) -> Iterator[Floats]:
         """How often each cluster is drawn: arrays of (some draws, clusters), `draws` rows in all."""
         random = np.random.default_rng(self.seed)
@@ -182,12 +192,11 @@ class Resampling:
         kept = found[np.isfinite(found)]
         if len(kept) * 2 < len(found):
             return replace(estimate, reason=reason or "no interval: in most draws it can't be told")
+        if kept.max() - kept.min() < SAME:
+            return replace(estimate, reason=reason or "no interval: it is the same in every draw")
         tail = (1 - self.level) / 2
         low, high = np.quantile(kept, [tail, 1 - tail]).tolist()
-        if self.size < FEW_CLUSTERS:
-            few = f"only {_clusters(self.size)}: the interval is likely too narrow; {FEW_CLUSTERS} or more are better"
-            return replace(estimate, low=low, high=high, reason=reason or few)
-        return replace(estimate, low=low, high=high)
+        return replace(estimate, low=low, high=high, reason=reason or self.few)
 
 
 def _clusters(count: int) -> str:

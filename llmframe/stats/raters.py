@@ -1,0 +1,260 @@
+"""How far several people agree with each other, and a judge with them."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+import numpy as np
+
+from llmframe.errors import UsageError
+from llmframe.stats.bootstrap import DRAWS, Floats, Resampling
+from llmframe.stats.estimate import Estimate
+from llmframe.stats.pair_counts import sorted_labels
+from llmframe.stats.panels import Level, krippendorff_alpha
+
+PAIR: Final = 2
+MOST_LEVELS: Final = 50
+"""Most labels or levels for which alpha has an interval; numbers of an interval scale have no such bound."""
+
+Ratings = Sequence[Sequence[Any]]
+"""Items × raters; `None` where a rater gave no rating."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class HumanCeiling:
+    """Krippendorff's alpha of people, and of people with a judge among them, over the same items.
+
+    Attributes
+    ----------
+    raters
+        People.
+    items
+        Items that the judge and at least two people rated.
+    humans
+        Alpha of the people.
+    with_judge
+        Alpha of the people and the judge.
+    change
+        The second less the first, by the same draws: below 0 where the judge agrees with people less than they do.
+    """
+
+    raters: int
+    items: int
+    humans: Estimate
+    with_judge: Estimate
+    change: Estimate
+
+
+def human_ceiling(  # noqa: PLR0913 - the facts of a bootstrap
+    judge: Sequence[Any],
+    humans: Ratings,
+    *,
+    scale: Level = "nominal",
+    labels: Sequence[Hashable] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+    level: float = 0.95,
+) -> HumanCeiling:
+    """What agreement people reach among themselves, beside what they reach with a judge.
+
+    Parameters
+    ----------
+    judge
+        Its rating of each item; `None`: it has none, and the item counts for neither alpha.
+    humans
+        Items × people; `None` where one gave no rating.
+    scale, labels, clusters, draws, seed, level
+        As in `alpha`.
+    """
+    if len(judge) != len(humans):
+        raise UsageError(f"`judge` has {len(judge)} items and `humans` {len(humans)}; give both for the same items")
+    rows = [at for at, said in enumerate(judge) if said is not None and _raters_of(humans[at]) >= PAIR]
+    alone = [list(humans[at]) for at in rows]
+    both = [[judge[at], *humans[at]] for at in rows]
+    order = _order([*both], scale, labels)
+    kept = None if clusters is None else [clusters[at] for at in rows]
+    sampling = Resampling.of(len(rows), clusters=kept, draws=draws, seed=seed, level=level)
+    first, drawn_first = _alphas(alone, scale, order, sampling)
+    second, drawn_second = _alphas(both, scale, order, sampling)
+    reason = _reason(first if math.isnan(first) else second, len(rows))
+    return HumanCeiling(
+        raters=max(map(len, humans), default=0),
+        items=len(rows),
+        humans=sampling.interval(first, drawn_first, reason=_reason(first, len(rows))),
+        with_judge=sampling.interval(second, drawn_second, reason=_reason(second, len(rows))),
+        change=sampling.interval(second - first, drawn_second - drawn_first, reason=reason),
+    )
+
+
+def alpha(  # noqa: PLR0913 - the facts of a bootstrap
+    ratings: Ratings,
+    *,
+    scale: Level = "nominal",
+    labels: Sequence[Hashable] | None = None,
+    clusters: Sequence[Hashable] | None = None,
+    draws: int = DRAWS,
+    seed: int = 0,
+    level: float = 0.95,
+) -> Estimate:
+    """Krippendorff's alpha with its interval, over the items that two raters or more rated.
+
+    Parameters
+    ----------
+    ratings
+        Items × raters; `None` where a rater gave no rating. Places need not be the same people throughout.
+    scale
+        `"nominal"`, `"ordinal"` or `"interval"`: what a disagreement weighs.
+    labels
+        Of an ordinal scale all levels from low to high; `None`: as numbers sort.
+    clusters
+        What each item belongs to; `None`: each is its own.
+    draws, seed, level
+        Of the bootstrap.
+
+    Returns
+    -------
+    Estimate
+        1 where raters always agree, 0 by chance; nan where there is one label only, or no item with two ratings.
+
+    Raises
+    ------
+    UsageError
+        If an argument is out of range, or a rating of an ordinal scale has no place in it.
+    MissingExtraError
+        Without krippendorff: `pip install 'llmframe[judge]'`.
+
+    Notes
+    -----
+    Krippendorff (2011), Computing Krippendorff's alpha-reliability; computed by the package `krippendorff`.
+    """
+    rows = [at for at, item in enumerate(ratings) if _raters_of(item) >= PAIR]
+    pairable = [ratings[at] for at in rows]
+    kept = None if clusters is None else [clusters[at] for at in rows]
+    sampling = Resampling.of(len(rows), clusters=kept, draws=draws, seed=seed, level=level)
+    value, drawn = _alphas(pairable, scale, _order(pairable, scale, labels), sampling)
+    return sampling.interval(value, drawn, reason=_reason(value, len(rows)))
+
+
+def consensus(ratings: Ratings, *, scale: Level, labels: Sequence[Hashable] | None = None) -> list[Any]:
+    """One rating of each item: the most frequent label, the median level, the mean number.
+
+    Parameters
+    ----------
+    ratings
+        Items × raters; `None` where one gave no rating.
+    scale
+        `"nominal"`: `None` where two labels are equally frequent. `"ordinal"`: a median between two levels is the
+        even one of them, counted from the lowest. `"interval"`: the mean.
+    labels
+        Of an ordinal scale all levels from low to high; `None`: as numbers sort.
+    """
+    given = [[each for each in item if each is not None] for item in ratings]
+    if scale == "interval":
+        return [statistics.fmean(item) if item else None for item in given]
+    if scale == "nominal":
+        return [_most_frequent(item) for item in given]
+    order = _order(ratings, scale, labels)
+    places = {label: place for place, label in enumerate(order)}
+    return [order[round(statistics.median(places[each] for each in item))] if item else None for item in given]
+
+
+def coincidences(ratings: Ratings, labels: Sequence[Any]) -> Floats:
+    """Pairs of ratings within each item, each weighed by 1 / (ratings - 1); shape (items, K × K)."""
+    places = {label: place for place, label in enumerate(labels)}
+    size = len(labels)
+    counts = np.zeros((len(ratings), size))
+    for at, item in enumerate(ratings):
+        for label in item:
+            if label is not None:
+                counts[at, places[label]] += 1
+    pairs = counts[:, :, None] * counts[:, None, :]
+    pairs[:, np.arange(size), np.arange(size)] -= counts
+    return (pairs / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]).reshape(len(ratings), size * size)
+
+
+def coincidence_alphas(sums: Floats, size: int, scale: Level) -> Floats:
+    """Alpha of each sample, from its sums of coincidences; nan where it has one label only."""
+    pairs = sums.reshape(-1, size, size)
+    margins = pairs.sum(axis=2)
+    middles = margins.cumsum(axis=1) - margins / 2
+    apart = (
+        np.broadcast_to(1 - np.eye(size), pairs.shape)
+        if scale == "nominal"
+        else (middles[:, :, None] - middles[:, None, :]) ** 2
+    )
+    observed = (pairs * apart).sum(axis=(1, 2))
+    expected = (margins[:, :, None] * margins[:, None, :] * apart).sum(axis=(1, 2))
+    return _alpha(observed, expected, margins.sum(axis=1))
+
+
+def interval_features(ratings: Ratings) -> Floats:
+    """What sums are made of, by item: ratings, their sum and sum of squares, squared differences within the item."""
+    given = [np.array([each for each in item if each is not None], dtype=np.float64) for item in ratings]
+    middle = np.concatenate(given).mean() if given else 0.0  # sums of squares far from 0 lose their digits
+    rows: list[list[float]] = []
+    for item in given:
+        moved, n = item - middle, len(item)
+        within = 2 * (n * (moved**2).sum() - moved.sum() ** 2) / max(1, n - 1)
+        rows.append([n, moved.sum(), (moved**2).sum(), within])
+    return np.array(rows, dtype=np.float64).reshape(-1, 4)
+
+
+def interval_alphas(sums: Floats) -> Floats:
+    """Alpha of numbers of each sample, from its sums of features."""
+    n, total, squares, within = sums.T
+    expected = 2 * (n * squares - total**2)
+    return _alpha(within, np.where(expected > 1e-12 * n * squares, expected, 0.0), n)
+
+
+def _alpha(observed: Floats, expected: Floats, n: Floats) -> Floats:
+    return 1 - np.divide((n - 1) * observed, expected, out=np.full(expected.shape, math.nan), where=expected > 0)
+
+
+def _alphas(ratings: Ratings, scale: Level, order: Sequence[Any], sampling: Resampling) -> tuple[float, Floats]:
+    """Alpha of all items, by the package, and of each draw."""
+    value = krippendorff_alpha(ratings, order=order or None, level=scale)
+    if math.isnan(value):
+        return value, np.array([])
+    if scale == "interval":
+        return value, interval_alphas(sampling.resums(interval_features(ratings)))
+    if len(order) > MOST_LEVELS:
+        return value, np.full(sampling.draws, math.nan)
+    return value, coincidence_alphas(sampling.resums(coincidences(ratings, order)), len(order), scale)
+
+
+def _order(ratings: Ratings, scale: Level, labels: Sequence[Hashable] | None) -> list[Any]:
+    """The labels that come, in their order."""
+    seen = cast("set[Any]", {each for item in ratings for each in item if each is not None})
+    if labels is None:
+        text = next((each for each in seen if not isinstance(each, int | float)), None)
+        if scale != "nominal" and text is not None:
+            raise UsageError(
+                f"{text!r} is no number, and texts have no order of their own; name the levels from low to high: "
+                "`labels=[...]`"
+            )
+        return sorted_labels(list(seen))
+    other = next((each for each in seen if each not in labels), None)
+    if other is not None:
+        raise UsageError(f"{other!r} is none of the labels {list(labels)}; name all of them")
+    return [label for label in labels if label in seen]
+
+
+def _raters_of(item: Sequence[object]) -> int:
+    return sum(each is not None for each in item)
+
+
+def _most_frequent(item: Sequence[Hashable]) -> Hashable:
+    first = Counter(item).most_common(2)
+    return None if not first or (len(first) == PAIR and first[0][1] == first[1][1]) else first[0][0]
+
+
+def _reason(value: float, items: int) -> str:
+    if not math.isnan(value):
+        return ""
+    return "all ratings are one and the same" if items else "no item has two ratings"
