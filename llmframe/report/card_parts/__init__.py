@@ -1,0 +1,1 @@
+"""Parts of a report card, each made of what one statistic found."""

@@ -1,0 +1,1 @@
+"""Pictures of a report card, drawn by matplotlib without pyplot."""
