@@ -42,8 +42,10 @@ if TYPE_CHECKING:
     from llmframe.judge.pairwise import apairwise, pairwise
     from llmframe.judge.rubric import Rubric
     from llmframe.judge.score import ascore, score
+    from llmframe.judge.selecting import select
     from llmframe.report import PlanReport, RunReport
     from llmframe.report.comparison import Comparison
+    from llmframe.report.selection import Selection
 
 __version__ = "0.1.0"
 
@@ -60,6 +62,7 @@ __all__ = [
     "RowError",
     "Rubric",
     "RunReport",
+    "Selection",
     "Template",
     "UsageError",
     "__version__",
@@ -94,6 +97,7 @@ __all__ = [
     "plan_file",
     "register",
     "score",
+    "select",
     "stream",
     "submit",
     "testing",
@@ -109,6 +113,7 @@ _HOMES = {
     "Progress": "llmframe.engine.progress",
     "Rubric": "llmframe.judge.rubric",
     "RunReport": "llmframe.report",
+    "Selection": "llmframe.report.selection",
     "Template": "llmframe.core.template",
     "aclassify": "llmframe.judge.classify",
     "aembed": "llmframe.api.embed",
@@ -137,6 +142,7 @@ _HOMES = {
     "plan": "llmframe.api.verbs",
     "plan_file": "llmframe.api.files",
     "score": "llmframe.judge.score",
+    "select": "llmframe.judge.selecting",
     "stream": "llmframe.api.stream_verbs",
     "submit": "llmframe.api.jobs",
 }

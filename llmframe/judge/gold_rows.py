@@ -77,7 +77,7 @@ def gold_rows(frame: Frame, gold: object, *, field: str | None = None) -> tuple[
     """
     truth = comparable(said_or_column([frame], gold, argument="gold"))
     gold_name = gold if isinstance(gold, str) else None
-    columns = answer_columns(frame.names, _answered(frame, truth, but=gold_name) if field is None else field)
+    columns = answer_columns(frame.names, answered_column(frame, truth, but=gold_name) if field is None else field)
     sure = numbers(read(frame, columns.confidence))
     if all(each is None for each in sure):
         why = "has no value" if columns.confidence else "is missing"
@@ -131,7 +131,7 @@ def label_name(value: object) -> str:
     return json.dumps(value) if value is None or isinstance(value, bool | int | float) else str(value)
 
 
-def _answered(frame: Frame, truth: Sequence[Hashable], *, but: str | None) -> str:
+def answered_column(frame: Frame, truth: Sequence[Hashable], *, but: str | None) -> str:
     """The column with a confidence whose values are the gold's.
 
     Of several before the same confidence it's the last: what was asked about stands before the answers.

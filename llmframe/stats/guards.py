@@ -25,6 +25,7 @@ def check_gold(  # noqa: PLR0913 - the facts about known answers
     tuned: bool = False,
     weighted: bool = False,
     by_class: bool = False,
+    probability: bool = True,
     what: str = "a conclusion about all rows",
 ) -> None:
     """Raise `UsageError` where known answers can't carry a conclusion about other rows.
@@ -43,6 +44,8 @@ def check_gold(  # noqa: PLR0913 - the facts about known answers
         Whether each row's probability of being picked is known, which makes up for a sample that isn't random.
     by_class
         Whether the statistic is one for gold that was picked by class, which needs no random sample.
+    probability
+        Whether the statistic can make up for a sample that isn't random by each row's probability of being picked.
     what
         What is concluded, as the subject of the message: `"a corrected estimate"`.
 
@@ -56,6 +59,12 @@ def check_gold(  # noqa: PLR0913 - the facts about known answers
             f"{what} takes known answers that nothing was tuned on: those that chose the prompt, the model or the "
             "threshold flatter them; split the known rows in two before tuning, tune on the one half and pass the "
             "other, or label new ones"
+        )
+    if not random and not probability:
+        said = "" if random is None else " (`random=False`)"
+        raise UsageError(
+            f"{what} takes known answers of a random sample of all rows{said}; say `random=True` if they are one, "
+            "otherwise draw rows by chance and label those"
         )
     if random is None and not (weighted or by_class):
         raise UsageError(

@@ -42,6 +42,13 @@ def test_gold_that_was_sampled_passes(said: dict[str, Any]):
     check_gold(**said)
 
 
+@pytest.mark.parametrize("random", [None, False])
+def test_without_probabilities_the_remedy_is_a_random_sample_alone(random: Any):
+    with pytest.raises(UsageError, match=r"random sample of all rows.*draw rows by chance") as refused:
+        check_gold(random, n=200, probability=False)
+    assert "probability=" not in str(refused.value)
+
+
 def test_gold_of_one_class_is_refused():
     with pytest.raises(UsageError, match="two classes or more, all of these are 'yes'; label more"):
         check_classes(["yes", "yes"], what="sensitivity")
