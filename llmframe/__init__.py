@@ -34,22 +34,27 @@ if TYPE_CHECKING:
     from llmframe.core.calibration import Calibration
     from llmframe.core.template import Template
     from llmframe.engine.progress import Progress
+    from llmframe.judge.agreement import agreement
     from llmframe.judge.calibrate import calibrate
     from llmframe.judge.classify import aclassify, classify
     from llmframe.judge.compare import compare_runs
     from llmframe.judge.extract import aextract, extract
     from llmframe.judge.filter import afilter, filter  # noqa: A004 - the preset's name
     from llmframe.judge.pairwise import apairwise, pairwise
+    from llmframe.judge.ranking import rank
     from llmframe.judge.rubric import Rubric
     from llmframe.judge.score import ascore, score
     from llmframe.judge.selecting import select
     from llmframe.report import PlanReport, RunReport
+    from llmframe.report.agreement import Agreement
     from llmframe.report.comparison import Comparison
+    from llmframe.report.ranking import Ranking
     from llmframe.report.selection import Selection
 
 __version__ = "0.1.0"
 
 __all__ = [
+    "Agreement",
     "Budget",
     "Calibration",
     "Comparison",
@@ -59,6 +64,7 @@ __all__ = [
     "MissingExtraError",
     "PlanReport",
     "Progress",
+    "Ranking",
     "RowError",
     "Rubric",
     "RunReport",
@@ -71,6 +77,7 @@ __all__ = [
     "aembed_file",
     "aextract",
     "afilter",
+    "agreement",
     "amap",
     "amap_file",
     "apairwise",
@@ -95,6 +102,7 @@ __all__ = [
     "pairwise",
     "plan",
     "plan_file",
+    "rank",
     "register",
     "score",
     "select",
@@ -106,11 +114,13 @@ __all__ = [
 
 # Loaded by need: together they take as long to import as pandas (0.3 s of CPU), and `import llmframe` 0.03 s.
 _HOMES = {
+    "Agreement": "llmframe.report.agreement",
     "Calibration": "llmframe.core.calibration",
     "Comparison": "llmframe.report.comparison",
     "Job": "llmframe.api.jobs",
     "PlanReport": "llmframe.report",
     "Progress": "llmframe.engine.progress",
+    "Ranking": "llmframe.report.ranking",
     "Rubric": "llmframe.judge.rubric",
     "RunReport": "llmframe.report",
     "Selection": "llmframe.report.selection",
@@ -120,6 +130,7 @@ _HOMES = {
     "aembed_file": "llmframe.api.embed_files",
     "aextract": "llmframe.judge.extract",
     "afilter": "llmframe.judge.filter",
+    "agreement": "llmframe.judge.agreement",
     "amap": "llmframe.api.verbs",
     "amap_file": "llmframe.api.files",
     "apairwise": "llmframe.judge.pairwise",
@@ -141,6 +152,7 @@ _HOMES = {
     "pairwise": "llmframe.judge.pairwise",
     "plan": "llmframe.api.verbs",
     "plan_file": "llmframe.api.files",
+    "rank": "llmframe.judge.ranking",
     "score": "llmframe.judge.score",
     "select": "llmframe.judge.selecting",
     "stream": "llmframe.api.stream_verbs",

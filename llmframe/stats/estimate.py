@@ -67,8 +67,9 @@ def unknown(reason: str, *, n: int = 0, level: float = 0.95) -> Estimate:
 
 
 def _short(number: float) -> str:
-    """Two digits after the point, or three that count where that says nothing."""
-    text = f"{number:.2f}" if abs(number) >= 0.1 or number == 0 else f"{number:.3f}"  # noqa: PLR2004 - a tenth
+    """Two digits after the point; three where these would be 0.0x, or a 1 that it isn't."""
+    digits = 3 if 0 < abs(number) < 0.1 or 0.995 <= abs(number) < 1 else 2  # noqa: PLR2004 - as the line above says
+    text = f"{number:.{digits}f}"
     return text.removeprefix("-") if float(text) == 0 else text
 
 

@@ -7,7 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, cast
+from typing import Any, Final
 
 import numpy as np
 
@@ -230,7 +230,7 @@ def _alphas(ratings: Ratings, scale: Level, order: Sequence[Any], sampling: Resa
 
 def _order(ratings: Ratings, scale: Level, labels: Sequence[Hashable] | None) -> list[Any]:
     """The labels that come, in their order."""
-    seen = cast("set[Any]", {each for item in ratings for each in item if each is not None})
+    seen = {each for item in ratings for each in item if each is not None}
     if labels is None:
         text = next((each for each in seen if not isinstance(each, int | float)), None)
         if scale != "nominal" and text is not None:

@@ -12,6 +12,7 @@ import pytest
 import llmframe
 
 PUBLIC = [
+    "Agreement",
     "Budget",
     "Calibration",
     "Comparison",
@@ -33,6 +34,7 @@ PUBLIC = [
     "aembed_file",
     "aextract",
     "afilter",
+    "agreement",
     "amap",
     "amap_file",
     "apairwise",
