@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from llmframe.report import PlanReport, RunReport
     from llmframe.report.agreement import Agreement
     from llmframe.report.comparison import Comparison
-    from llmframe.report.ranking import Ranking
+    from llmframe.report.ranked import Ranking
     from llmframe.report.selection import Selection
 
 __version__ = "0.1.0"
@@ -120,7 +120,7 @@ _HOMES = {
     "Job": "llmframe.api.jobs",
     "PlanReport": "llmframe.report",
     "Progress": "llmframe.engine.progress",
-    "Ranking": "llmframe.report.ranking",
+    "Ranking": "llmframe.report.ranked",
     "Rubric": "llmframe.judge.rubric",
     "RunReport": "llmframe.report",
     "Selection": "llmframe.report.selection",

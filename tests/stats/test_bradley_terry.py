@@ -78,7 +78,8 @@ def test_a_win_rate_is_the_mean_chance_against_the_others():
 
 def test_only_ties_are_equal_strengths():
     found = ranked(rows((0, 1, 0.5, 40), (1, 2, 0.5, 40)), draws=200)
-    assert [(each.value, each.low, each.high) for each in found.strength] == [(0, 0, 0)] * 3
+    assert [each.value for each in found.strength] == pytest.approx([0] * 3, abs=1e-9)
+    assert [each.value for each in found.win_rate] == pytest.approx([0.5] * 3, abs=1e-9)
 
 
 def test_a_prior_is_that_many_wins_each_way_of_every_pair_that_met():
