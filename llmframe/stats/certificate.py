@@ -9,7 +9,7 @@ from llmframe.stats.risk_coverage import Step
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tested:
+class Trial:
     """One test: whether the answers of a confidence and above are wrong seldom enough.
 
     Attributes
@@ -83,7 +83,7 @@ class Certificate:
     target_error: float
     delta: float
     n: int
-    tests: tuple[Tested, ...] = ()
+    tests: tuple[Trial, ...] = ()
     needed: tuple[Needed, ...] = ()
     reason: str = ""
 

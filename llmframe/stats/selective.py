@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any, Final
@@ -9,7 +10,7 @@ from typing import Any, Final
 import numpy as np
 
 from llmframe.errors import UsageError
-from llmframe.stats.certificate import Certificate, Needed, Tested, percent
+from llmframe.stats.certificate import Certificate, Needed, Trial, percent
 from llmframe.stats.extra import missing
 from llmframe.stats.risk_coverage import RiskCoverage, risk_coverage
 
@@ -88,13 +89,13 @@ def certified_threshold(  # noqa: PLR0913 - the facts of a certificate
     curve = risk_coverage(confidences, right)
     fewest = fewest_gold(target_error, delta)
     first = first_kept(curve.n, target_error, delta) if start is None else start
-    tests: list[Tested] = []
+    tests: list[Trial] = []
     for kept in _grid(curve.n, first, steps):
         step = curve.at(kept / curve.n)
         if tests and tests[-1].step == step:
             continue
         bound = upper_bound(step.errors, step.kept, delta=delta)
-        tests.append(Tested(step=step, bound=bound, passed=bound <= target_error))
+        tests.append(Trial(step=step, bound=bound, passed=bound <= target_error))
         if not tests[-1].passed:
             break
     passed = [test for test in tests if test.passed]
@@ -150,7 +151,21 @@ def fewest_gold(target_error: float, delta: float, *, errors: int = 0) -> int:
     """Fewest kept gold rows, from `START` on, that certify the target with so many errors among them.
 
     Without an error it's log(delta) / log(1 − target_error), rounded up: 45 rows for 5 % at delta 0.1.
+
+    Raises
+    ------
+    UsageError
+        If a share isn't in (0, 1).
+    MissingExtraError
+        Without scipy.
     """
+    _check_share(target_error, "target_error")
+    _check_share(delta, "delta")
+    return _fewest(target_error, delta, errors)
+
+
+@functools.lru_cache(maxsize=256)
+def _fewest(target_error: float, delta: float, errors: int) -> int:
     kept = max(START, errors + 1, math.ceil(math.log(delta) / math.log1p(-target_error)))
     if upper_bound(errors, kept, delta=delta) <= target_error:
         return kept
@@ -200,17 +215,22 @@ def _kept_for(risk: float, target_error: float, delta: float) -> int | None:
     """Fewest kept rows whose test passes with probability `CHANCE` at this true risk; `None` if none does."""
     if risk >= target_error:
         return None
-    special = _special()
-    # every number up to a hundred, then steps of about 1 %: nobody labels more exactly than that
-    kept = np.unique(np.geomspace(fewest_gold(target_error, delta), MOST_GOLD, 1000).round().astype(np.int64))
-    # most errors whose bound meets the target: by duality, those that the target itself gives at most so rarely
-    most = np.floor(special.bdtrik(delta, kept, target_error))
-    most += special.bdtr(most + 1, kept, target_error) <= delta
-    passes = (most >= 0) & (special.bdtr(np.maximum(most, 0), kept, risk) >= CHANCE)
+    kept, most = _passing(target_error, delta)
+    passes = (most >= 0) & (_special().bdtr(np.maximum(most, 0), kept, risk) >= CHANCE)
     return int(kept[passes.argmax()]) if passes.any() else None
 
 
-def _reason(tests: Sequence[Tested], n: int, least: int) -> str:
+@functools.lru_cache(maxsize=16)
+def _passing(target_error: float, delta: float) -> tuple[Any, Any]:
+    """Numbers of kept rows, and the most errors with which each passes its test (-1: it can't)."""
+    # every number up to a hundred, then steps of about 1 %: nobody labels more exactly than that
+    kept = np.unique(np.geomspace(fewest_gold(target_error, delta), MOST_GOLD, 1000).round().astype(np.int64))
+    # by duality, these are the errors that the target itself gives at most as rarely as delta
+    most = np.floor(_special().bdtrik(delta, kept, target_error))
+    return kept, most + (_special().bdtr(most + 1, kept, target_error) <= delta)
+
+
+def _reason(tests: Sequence[Trial], n: int, least: int) -> str:
     if not tests:
         return f"{n:,} gold rows are too few for a test, which keeps at least {least:,}"
     test = tests[0]
