@@ -35,7 +35,9 @@ if TYPE_CHECKING:
     from llmframe.core.template import Template
     from llmframe.engine.progress import Progress
     from llmframe.judge.agreement import agreement
+    from llmframe.judge.audit import aaudit, audit
     from llmframe.judge.calibrate import calibrate
+    from llmframe.judge.card import card
     from llmframe.judge.classify import aclassify, classify
     from llmframe.judge.compare import compare_runs
     from llmframe.judge.extract import aextract, extract
@@ -47,6 +49,8 @@ if TYPE_CHECKING:
     from llmframe.judge.selecting import select
     from llmframe.report import PlanReport, RunReport
     from llmframe.report.agreement import Agreement
+    from llmframe.report.audit import Audit
+    from llmframe.report.card import ReportCard
     from llmframe.report.comparison import Comparison
     from llmframe.report.ranked import Ranking
     from llmframe.report.selection import Selection
@@ -55,6 +59,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Agreement",
+    "Audit",
     "Budget",
     "Calibration",
     "Comparison",
@@ -65,6 +70,7 @@ __all__ = [
     "PlanReport",
     "Progress",
     "Ranking",
+    "ReportCard",
     "RowError",
     "Rubric",
     "RunReport",
@@ -72,6 +78,7 @@ __all__ = [
     "Template",
     "UsageError",
     "__version__",
+    "aaudit",
     "aclassify",
     "aembed",
     "aembed_file",
@@ -83,8 +90,10 @@ __all__ = [
     "apairwise",
     "ascore",
     "astream",
+    "audit",
     "calibrate",
     "cancel",
+    "card",
     "classify",
     "compare_runs",
     "datasets",
@@ -115,16 +124,19 @@ __all__ = [
 # Loaded by need: together they take as long to import as pandas (0.3 s of CPU), and `import llmframe` 0.03 s.
 _HOMES = {
     "Agreement": "llmframe.report.agreement",
+    "Audit": "llmframe.report.audit",
     "Calibration": "llmframe.core.calibration",
     "Comparison": "llmframe.report.comparison",
     "Job": "llmframe.api.jobs",
     "PlanReport": "llmframe.report",
     "Progress": "llmframe.engine.progress",
     "Ranking": "llmframe.report.ranked",
+    "ReportCard": "llmframe.report.card",
     "Rubric": "llmframe.judge.rubric",
     "RunReport": "llmframe.report",
     "Selection": "llmframe.report.selection",
     "Template": "llmframe.core.template",
+    "aaudit": "llmframe.judge.audit",
     "aclassify": "llmframe.judge.classify",
     "aembed": "llmframe.api.embed",
     "aembed_file": "llmframe.api.embed_files",
@@ -136,8 +148,10 @@ _HOMES = {
     "apairwise": "llmframe.judge.pairwise",
     "ascore": "llmframe.judge.score",
     "astream": "llmframe.api.stream_verbs",
+    "audit": "llmframe.judge.audit",
     "calibrate": "llmframe.judge.calibrate",
     "cancel": "llmframe.api.runs",
+    "card": "llmframe.judge.card",
     "classify": "llmframe.judge.classify",
     "compare_runs": "llmframe.judge.compare",
     "embed": "llmframe.api.embed",

@@ -147,7 +147,7 @@ def test_a_name_that_somebody_owns_stays_theirs_and_is_told_once():
 
 
 SHOWN = "map, amap, stream, astream, submit, plan, embed, aembed"
-PRESETS = "classify, aclassify, extract, aextract, filter, afilter, score, ascore, pairwise, apairwise"
+PRESETS = "classify, aclassify, extract, aextract, filter, afilter, score, ascore, pairwise, apairwise, audit, aaudit"
 
 
 @pytest.mark.parametrize(

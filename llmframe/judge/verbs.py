@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from llmframe.errors import UsageError
 
-PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise")
+PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise", "audit")
 """Names of the presets; each has an async twin, whose name begins with `a`."""
+
+EAGER: Final = ("audit",)
+"""Those that need rows that are there."""
 
 
 class PresetVerbs:
@@ -48,6 +51,12 @@ class PresetVerbs:
 
     async def apairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
         return await _functions(self._frame).apairwise(self._frame, *arguments, **options)
+
+    def audit(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
+        return _functions(self._frame).audit(self._frame, *arguments, **options)
+
+    async def aaudit(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
+        return await _functions(self._frame).aaudit(self._frame, *arguments, **options)
 
 
 def _functions(frame: object) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 JUDGE = Path(__file__).parents[2] / "llmframe" / "judge"
-PRESETS = ("classify", "extract", "filter", "score", "pairwise")
+PRESETS = ("classify", "extract", "filter", "score", "pairwise", "audit")
 LONGEST = 150
 """Most lines of a preset; one that wants more does what `map` should do."""
 

@@ -13,6 +13,7 @@ import llmframe
 
 PUBLIC = [
     "Agreement",
+    "Audit",
     "Budget",
     "Calibration",
     "Comparison",
@@ -23,6 +24,7 @@ PUBLIC = [
     "PlanReport",
     "Progress",
     "Ranking",
+    "ReportCard",
     "RowError",
     "Rubric",
     "RunReport",
@@ -30,6 +32,7 @@ PUBLIC = [
     "Template",
     "UsageError",
     "__version__",
+    "aaudit",
     "aclassify",
     "aembed",
     "aembed_file",
@@ -41,8 +44,10 @@ PUBLIC = [
     "apairwise",
     "ascore",
     "astream",
+    "audit",
     "calibrate",
     "cancel",
+    "card",
     "classify",
     "compare_runs",
     "datasets",
@@ -80,9 +85,13 @@ FRAMES = {
     "polars.Expr": pl.col("text"),
 }
 PRESETS = ["classify", "extract", "filter", "score"]
+EAGER = ["audit"]
 VERBS = (
     {kind: ["map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed"] for kind in FRAMES}
-    | {kind: [*PRESETS, *(f"a{preset}" for preset in PRESETS)] for kind in ("pandas.DataFrame", "polars.DataFrame")}
+    | {
+        kind: [*PRESETS, *EAGER, *(f"a{preset}" for preset in (*PRESETS, *EAGER))]
+        for kind in ("pandas.DataFrame", "polars.DataFrame")
+    }
     | {"polars.LazyFrame": ["map", *PRESETS], "polars.Expr": ["map"]}
 )
 """A lazy query runs when it is collected, so it has neither an async twin nor parts nor a plan."""
@@ -112,7 +121,7 @@ def test_map_and_amap_take_the_same():
     assert parameters(llmframe.map) == parameters(llmframe.amap)
 
 
-@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("preset", [*PRESETS, *EAGER])
 def test_a_preset_and_its_async_twin_take_the_same_but_for_the_plan(preset: str):
     taken = [each for each in parameters(getattr(llmframe, preset)) if each[0] != "plan"]
     assert taken == parameters(getattr(llmframe, f"a{preset}"))
