@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from llmframe.judge.card import card
     from llmframe.judge.classify import aclassify, classify
     from llmframe.judge.compare import compare_runs
+    from llmframe.judge.estimating import estimate
     from llmframe.judge.extract import aextract, extract
     from llmframe.judge.filter import afilter, filter  # noqa: A004 - the preset's name
     from llmframe.judge.pairwise import apairwise, pairwise
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from llmframe.report.audit import Audit
     from llmframe.report.card import ReportCard
     from llmframe.report.comparison import Comparison
+    from llmframe.report.estimates import EstimateReport
     from llmframe.report.ranked import Ranking
     from llmframe.report.selection import Selection
 
@@ -63,6 +65,7 @@ __all__ = [
     "Budget",
     "Calibration",
     "Comparison",
+    "EstimateReport",
     "Job",
     "LlmframeError",
     "LlmframeWarning",
@@ -100,6 +103,7 @@ __all__ = [
     "embed",
     "embed_file",
     "errors",
+    "estimate",
     "extract",
     "filter",
     "job",
@@ -127,6 +131,7 @@ _HOMES = {
     "Audit": "llmframe.report.audit",
     "Calibration": "llmframe.core.calibration",
     "Comparison": "llmframe.report.comparison",
+    "EstimateReport": "llmframe.report.estimates",
     "Job": "llmframe.api.jobs",
     "PlanReport": "llmframe.report",
     "Progress": "llmframe.engine.progress",
@@ -156,6 +161,7 @@ _HOMES = {
     "compare_runs": "llmframe.judge.compare",
     "embed": "llmframe.api.embed",
     "embed_file": "llmframe.api.embed_files",
+    "estimate": "llmframe.judge.estimating",
     "extract": "llmframe.judge.extract",
     "filter": "llmframe.judge.filter",
     "job": "llmframe.api.joblist",
