@@ -18,6 +18,7 @@ from llmframe.report.pictures.canvas import (
     tidy,
 )
 from llmframe.stats.proportions import wilson_interval
+from llmframe.stats.risk_coverage import RiskCoverage, Step
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -25,9 +26,15 @@ if TYPE_CHECKING:
 MOST_POINTS: Final = 400
 """Most points of the curve that are drawn: at 600 px more can't be told apart."""
 
+FEWEST: Final = 10
+"""Fewest kept rows whose interval is drawn: that of fewer is the whole axis."""
+
+FEW_STEPS: Final = 12
+"""Up to so many different confidences each is a point."""
+
 
 def coverage_curve(
-    errors: Sequence[float],
+    curve: RiskCoverage,
     *,
     chosen: tuple[float, float] | None = None,
     target: float = math.nan,
@@ -37,9 +44,8 @@ def coverage_curve(
 
     Parameters
     ----------
-    errors
-        Of the surest k rows, k = 1 to n, how many are wrong. Not a whole number where rows of equal confidence
-        share their errors.
+    curve
+        What is wrong by how many are kept.
     chosen
         Coverage and error of the rows that a chosen threshold keeps; `None`: none was chosen.
     target
@@ -52,38 +58,56 @@ def coverage_curve(
     MissingExtraError
         Without matplotlib.
     """
-    n = len(errors)
+    n = curve.n
     if not n:
         return empty_figure("no row has both gold and a confidence")
     figure = new_figure(3.5)
     axes = figure.subplots()
-    step = -(-n // MOST_POINTS)
-    places = sorted({*range(step, n + 1, step), n})
-    coverage = [k / n for k in places]
-    intervals = [wilson_interval(min(k, round(errors[k - 1])), k) for k in places]
-    told = [at for at, k in enumerate(places) if k >= min(10, n)]  # the interval of a few rows is the whole axis
+    steps = _thinned(curve.steps)
+    told = [step for step in steps if step.kept >= min(FEWEST, n)]
+    intervals = [wilson_interval(step.errors, step.kept) for step in told]
     axes.fill_between(
-        [coverage[at] for at in told],
-        [intervals[at].low for at in told],
-        [intervals[at].high for at in told],
+        [step.coverage for step in told],
+        [interval.low for interval in intervals],
+        [interval.high for interval in intervals],
         color=BLUE,
         alpha=0.18,
         linewidth=0,
         label="95 % interval at each point",
     )
-    risks = [errors[k - 1] / k for k in places]
-    axes.plot(coverage, risks, color=BLUE, linewidth=1.6, label="surest rows first")
-    right = n - errors[-1]
-    axes.plot(coverage, [max(0.0, k - right) / k for k in places], "--", color=GREEN, linewidth=1.2, label="best order")
-    axes.axhline(errors[-1] / n, color=GREY, linewidth=1.2, label="any order")
+    axes.plot(
+        [step.coverage for step in steps],
+        [step.risk for step in steps],
+        color=BLUE,
+        linewidth=1.6,
+        marker="o" if len(steps) <= FEW_STEPS else None,
+        markersize=3.5,
+        label="surest rows first",
+    )
+    axes.plot(*_best(curve), "--", color=GREEN, linewidth=1.2, label="best order")
+    axes.axhline(curve.errors / n, color=GREY, linewidth=1.2, label="any order")
     if not math.isnan(target):
         axes.axhline(target, color=VERMILION, linewidth=1.2, linestyle=":", label=f"target {target:g}")
     if chosen is not None:
         axes.plot(*chosen, "D", color=VERMILION, markersize=7, markeredgecolor=DARK, label="chosen threshold")
-    _limits(axes, risks, [intervals[at].high for at in told], target=target)
+    _limits(axes, [step.risk for step in steps], [interval.high for interval in intervals], target=target)
     tidy(axes, title=title, x="share of rows kept", y="share wrong among them", grid="y")
-    figure.legend(fontsize=SMALL, frameon=False, loc="outside lower center", ncols=3)
+    figure.legend(fontsize=SMALL, frameon=False, loc="outside lower center", ncols=4 if chosen is None else 3)
     return figure
+
+
+def _thinned(steps: Sequence[Step]) -> list[Step]:
+    """At most some `MOST_POINTS` of the steps, the first and the last among them."""
+    size = -(-len(steps) // MOST_POINTS)
+    return [step for at, step in enumerate(steps) if at % size == 0 or step is steps[-1]]
+
+
+def _best(curve: RiskCoverage) -> tuple[list[float], list[float]]:
+    """Coverage and risk where every right row is surer than every wrong one."""
+    n, right = curve.n, curve.n - curve.errors
+    kept = [right + curve.errors * part / MOST_POINTS for part in range(MOST_POINTS + 1)]
+    kept = [each for each in kept if each > 0]
+    return [0.0, *(each / n for each in kept)], [0.0, *((each - right) / each for each in kept)]
 
 
 def _limits(axes: Any, risks: Sequence[float], highs: Sequence[float], *, target: float) -> None:

@@ -58,7 +58,7 @@ def gold_scatter(
         _means(axes, judge, gold)
         axes.set_xticks(levels)
         axes.set_yticks(levels)
-    bias = math.fsum(judge) / len(judge) - math.fsum(gold) / len(gold)
+    bias = math.fsum(told - right for told, right in zip(judge, gold, strict=True)) / len(judge)
     axes.axline((low, low + bias), slope=1, color=ORANGE, linewidth=1.4, label=f"equal + bias ({bias:+.2f})")
     axes.set_xlim(*ends)
     axes.set_ylim(*ends)

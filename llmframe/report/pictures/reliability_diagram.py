@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
 from llmframe.report.pictures.canvas import BLUE, DARK, GREY, NORMAL, SMALL, VERMILION, empty_figure, new_figure, tidy
+from llmframe.stats.reliability_bins import ReliabilityBin
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -16,33 +16,8 @@ COLUMNS: Final = 20
 """Columns of the histogram of confidences."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class DrawnBin:
-    """A bin of confidences as it is drawn.
-
-    Attributes
-    ----------
-    confidence
-        Mean of its confidences, in [0, 1].
-    accuracy, low, high
-        Its share of right rows with the ends of its interval.
-    n
-        Rows.
-    band_low, band_high
-        Where the share would lie by chance alone, were the confidences true; nan where nobody has told.
-    """
-
-    confidence: float
-    accuracy: float
-    low: float
-    high: float
-    n: int
-    band_low: float = math.nan
-    band_high: float = math.nan
-
-
 def reliability_diagram(
-    bins: Sequence[DrawnBin], *, confidences: Sequence[float], right: Sequence[bool], title: str = ""
+    bins: Sequence[ReliabilityBin], *, confidences: Sequence[float], right: Sequence[bool], title: str = ""
 ) -> Figure:
     """Accuracy by confidence with intervals and the consistency band, over a histogram of right and wrong rows.
 
@@ -70,9 +45,9 @@ def reliability_diagram(
     above, below = figure.subplots(2, 1, sharex=True, height_ratios=[3.2, 1])
     left = _left(confidences)
     above.plot([left, 1], [left, 1], "--", color=DARK, linewidth=1, label="as claimed")
-    banded = [each for each in bins if not math.isnan(each.band_low)]
+    banded = [each for each in bins if not math.isnan(each.band.low)]
     if banded:
-        lows, highs = [each.band_low for each in banded], [each.band_high for each in banded]
+        lows, highs = [each.band.low for each in banded], [each.band.high for each in banded]
         places = [each.confidence for each in banded]
         if len(banded) > 1:
             above.fill_between(places, lows, highs, color=GREY, alpha=0.5, linewidth=0, label="expected by chance")
@@ -86,9 +61,9 @@ def reliability_diagram(
     return figure
 
 
-def _bars(axes: Any, bins: Sequence[DrawnBin]) -> None:
-    down = [max(0.0, each.accuracy - each.low) for each in bins]
-    up = [max(0.0, each.high - each.accuracy) for each in bins]
+def _bars(axes: Any, bins: Sequence[ReliabilityBin]) -> None:
+    down = [max(0.0, each.accuracy - each.interval.low) for each in bins]
+    up = [max(0.0, each.interval.high - each.accuracy) for each in bins]
     axes.errorbar(
         [each.confidence for each in bins],
         [each.accuracy for each in bins],

@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-import math
+from dataclasses import replace
 
 import pytest
 
 from llmframe.report.pictures.canvas import png
-from llmframe.report.pictures.reliability_diagram import DrawnBin, reliability_diagram
+from llmframe.report.pictures.reliability_diagram import reliability_diagram
+from llmframe.stats.proportions import UNKNOWN, Interval
+from llmframe.stats.reliability_bins import ReliabilityBin
 
 BINS = [
-    DrawnBin(confidence=0.6, accuracy=0.5, low=0.2, high=0.8, n=4, band_low=0.25, band_high=1.0),
-    DrawnBin(confidence=0.9, accuracy=1.0, low=0.51, high=1.0, n=4, band_low=0.5, band_high=1.0),
+    ReliabilityBin(
+        low=0.5, high=0.7, n=4, right=2, confidence=0.6, interval=Interval(0.2, 0.8), band=Interval(0.25, 1.0)
+    ),
+    ReliabilityBin(
+        low=0.8, high=1.0, n=4, right=4, confidence=0.9, interval=Interval(0.51, 1.0), band=Interval(0.5, 1.0)
+    ),
 ]
 
 
@@ -33,8 +39,7 @@ def test_bins_stand_at_their_confidence_with_their_intervals():
 
 
 def test_a_band_is_drawn_only_where_somebody_told_it():
-    without = [DrawnBin(confidence=0.6, accuracy=0.5, low=0.2, high=0.8, n=4)]
-    assert math.isnan(without[0].band_low)
+    without = [replace(BINS[0], band=UNKNOWN)]
     told = [reliability_diagram(bins, confidences=[0.6], right=[True]) for bins in (BINS, BINS[:1], without)]
     assert ["expected by chance" in legend(figure) for figure in told] == [True, True, False]
 

@@ -1,0 +1,138 @@
+"""The rows that a report card is of."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, cast
+
+from llmframe.errors import ERROR_KINDS, UsageError
+from llmframe.frames import Frame
+from llmframe.frames.derived import position_of
+from llmframe.judge.columns import AnswerColumns, answer_columns, numbers, read
+from llmframe.judge.rated_rows import RatedRows, rated_rows
+from llmframe.judge.spending import report_in
+from llmframe.report.agreement import Scale
+from llmframe.report.card_parts.counts_part import Counts
+from llmframe.stats.raters import consensus
+
+OTHER: Final = "other"
+"""The kind of an error that isn't one of llmframe's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CardRows:
+    """A judge's cells by row.
+
+    Attributes
+    ----------
+    rated
+        Answers, errors, gold, and what a row belongs to.
+    columns
+        Where they stand.
+    confidence
+        Name of the column of confidences; `None`: there is none.
+    sure
+        Confidences; `None` where there is none.
+    meta
+        What `meta=True` told, `{}` without.
+    """
+
+    rated: RatedRows
+    columns: AnswerColumns
+    confidence: str | None
+    sure: list[float | None]
+    meta: list[dict[str, Any]]
+
+    def truth(self, scale: Scale, labels: Sequence[Hashable] | None) -> list[Any]:
+        """What is right by row; of several people their consensus."""
+        if any(len(item) > 1 for item in self.rated.golds):
+            return consensus(self.rated.golds, scale=scale, labels=labels)
+        return [item[0] for item in self.rated.golds]
+
+
+def card_rows(frame: Frame, pred: str, gold: object, *, confidence: str | None, group: object) -> CardRows:
+    """A frame's answers, gold, confidences and groups.
+
+    Parameters
+    ----------
+    gold
+        Name of a column, a value for each row, or names of several people's columns.
+    confidence
+        Name of the column of confidences; `None`: the one beside the answers, calibrated or not.
+    group
+        Name of a column, or a value for each row; `None`: rows with one request belong together, as `meta=True` tells.
+
+    Raises
+    ------
+    UsageError
+        If a column is missing, or a confidence isn't in [0, 1].
+    """
+    rated = rated_rows(frame, pred, gold, group=group)
+    columns = answer_columns(frame.names, pred)
+    name = columns.shown if confidence is None else confidence
+    if name is not None:
+        position_of(name, frame.names)
+    meta = read(frame, columns.meta)
+    return CardRows(
+        rated=rated,
+        columns=columns,
+        confidence=name,
+        sure=_confidences(frame, name),
+        meta=[cast("dict[str, Any]", cell) if isinstance(cell, dict) else {} for cell in meta],
+    )
+
+
+def counts_of(frame: Frame, rows: CardRows, truth: Sequence[object]) -> Counts:
+    """What became of the rows; what the frame doesn't tell is `None`."""
+    known = [at for at, right in enumerate(truth) if right is not None]
+    kinds = Counter(_kind(error) for error in rows.rated.errors if error is not None)
+    report = report_in(frame.native)
+    cached, shared, unique = _calls(rows.meta, report if report.get("rows") == len(frame) else {})
+    return Counts(
+        rows=len(frame),
+        failed=dict(kinds.most_common()),
+        missing=sum(cell is None for cell in rows.rated.answers) - sum(kinds.values()),
+        gold=len(known),
+        judged=sum(rows.rated.answers[at] is not None for at in known),
+        failed_gold=sum(rows.rated.errors[at] is not None for at in known),
+        unique=unique,
+        cached=cached,
+        shared=shared,
+    )
+
+
+def models_of(frame: Frame, rows: CardRows) -> list[str]:
+    """Models that answered, the most frequent first, as far as the frame tells."""
+    told = Counter(str(cell["model"]) for cell in rows.meta if cell.get("model"))
+    report = report_in(frame.native).get("model")
+    return [model for model, _ in told.most_common()] or ([str(report)] if report else [])
+
+
+def _confidences(frame: Frame, name: str | None) -> list[float | None]:
+    found = numbers(read(frame, name))
+    outside = next((each for each in found if each is not None and not 0 <= each <= 1), None)
+    if outside is not None:
+        raise UsageError(
+            f"the confidences in {name!r} must be in [0, 1], one is {outside:g}; name another column by "
+            "`confidence=...`, or divide percentages by 100"
+        )
+    return found
+
+
+def _kind(error: object) -> str:
+    """`"timeout"` of `"timeout: no answer in 60 s"`."""
+    word = str(error).partition(":")[0]
+    return word if word in ERROR_KINDS else OTHER
+
+
+def _calls(meta: Sequence[dict[str, Any]], report: dict[str, Any]) -> tuple[int | None, int | None, int | None]:
+    """Rows from the cache, rows that shared a call, distinct calls."""
+    told = [cell for cell in meta if cell]
+    if told:
+        sources = Counter(cell.get("source") for cell in told)
+        return sources["cache"], sources["shared"], len({cell.get("fingerprint") or id(cell) for cell in told})
+    if "answered" in report and "shared" in report:
+        return report.get("cached"), report["shared"], report["answered"] - report["shared"]
+    return None, None, None
