@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Final, get_args
 
@@ -11,8 +11,9 @@ from llmframe.frames import wrap
 from llmframe.judge.columns import comparable, said_or_column
 from llmframe.judge.rated_rows import RatedRows, labels_of, rated_rows, scale_of
 from llmframe.report.agreement import Agreement, Scale
-from llmframe.stats.agreement import NominalAgreement, nominal_agreement
+from llmframe.stats.agreement import MOST_LABELS, NominalAgreement, nominal_agreement
 from llmframe.stats.bootstrap import DRAWS, Resampling
+from llmframe.stats.estimate import Estimate, unknown
 from llmframe.stats.numeric import NumericAgreement, numeric_agreement
 from llmframe.stats.ordinal import OrdinalAgreement, ordinal_agreement
 from llmframe.stats.raters import HumanCeiling, alpha, consensus, human_ceiling
@@ -45,9 +46,9 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
     pred
         The column with the answers, or a value for each row. Rows whose error column isn't null count as failed.
     gold
-        What is right: name of a column, or a value for each row; null where unknown. A list of names: the ratings of
-        several people. Gold is then their consensus (the most frequent label, none where two are; the median level;
-        the mean number), and their own agreement stands beside.
+        What is right: name of a column, or a value for each row; null where unknown. Several people's ratings are a
+        list of names, or a column of lists: gold is then their consensus (the most frequent label, none where two
+        are; the median level; the mean number), and their own agreement stands beside.
     by
         Column whose values each get an agreement of their own, beside that of all rows.
     group
@@ -118,7 +119,7 @@ class _Options:
 
 
 def _measured(told: RatedRows, options: _Options) -> Agreement:
-    several = len(told.gold) > 1
+    several = any(len(item) > 1 for item in told.golds)
     right: list[Any] = (
         consensus(told.golds, scale=options.scale, labels=options.labels)
         if several
@@ -154,7 +155,7 @@ def _measured(told: RatedRows, options: _Options) -> Agreement:
         draws=options.draws,
         seed=options.seed,
         **{name: value for part in parts for name, value in _facts(part).items()},
-        alpha=alpha(pairs, scale=options.scale, labels=options.labels, **keep),
+        alpha=_alpha(pairs, options, keep),
         humans=_ceiling(told, options) if several else None,
     )
     return replace(found, notes=tuple(_notes(found, told, right)))
@@ -162,6 +163,12 @@ def _measured(told: RatedRows, options: _Options) -> Agreement:
 
 def _facts(part: NominalAgreement | OrdinalAgreement | NumericAgreement) -> dict[str, Any]:
     return {each.name: getattr(part, each.name) for each in fields(part) if each.name != "n"}
+
+
+def _alpha(pairs: Sequence[Sequence[Any]], options: _Options, keep: Mapping[str, Any]) -> Estimate:
+    if options.scale == "nominal" and len({cell for pair in pairs for cell in pair}) > MOST_LABELS:
+        return unknown("too many different labels", n=len(pairs), level=options.level)
+    return alpha(pairs, scale=options.scale, labels=options.labels, **keep)
 
 
 def _ceiling(told: RatedRows, options: _Options) -> HumanCeiling:

@@ -79,10 +79,13 @@ def rated_rows(frame: Frame, pred: object, gold: object, *, group: object) -> Ra
     cells = said_or_column([frame], pred, argument="pred") if columns is None else read(frame, columns.value)
     errors = read(frame, columns.error if columns is not None else None)
     people = _people(frame, gold)
-    sides = [comparable(said_or_column([frame], each, argument="gold")) for each in people or (gold,)]
+    sides = [said_or_column([frame], each, argument="gold") for each in people or (gold,)]
+    # lists beside answers that are none are everybody's ratings
+    if len(sides) == 1 and _lists(sides[0]) and not _lists(cells):
+        sides = _spread(sides[0])
     answers = [None if error is not None else cell for cell, error in zip(comparable(cells), errors, strict=True)]
     name = pred if isinstance(pred, str) else "answers"
-    answers, sides, numeric = _numbers(name, answers, sides)
+    answers, golds, numeric = _numbers(name, answers, [comparable(side) for side in sides])
     clusters = None
     if group is not None:
         clusters = comparable(said_or_column([frame], group, argument="group"))
@@ -98,7 +101,7 @@ def rated_rows(frame: Frame, pred: object, gold: object, *, group: object) -> Ra
         gold=people or (gold if isinstance(gold, str) else "gold",),
         answers=answers,
         errors=errors,
-        golds=[list(item) for item in zip(*sides, strict=True)],
+        golds=[list(item) for item in zip(*golds, strict=True)],
         clusters=clusters,
         numeric=numeric,
     )
@@ -118,6 +121,16 @@ def _people(frame: Frame, gold: object) -> tuple[str, ...]:
     said = cast("Sequence[object]", gold)
     names = tuple(name for name in said if isinstance(name, str) and name in frame.names)
     return names if len(names) == len(said) else ()
+
+
+def _lists(cells: Sequence[object]) -> bool:
+    return any(isinstance(cell, list) for cell in cells)
+
+
+def _spread(cells: Sequence[object]) -> list[list[object]]:
+    """Lists by row as a column for each place, null where a row's list is shorter."""
+    rows = [cast("list[object]", cell) if isinstance(cell, list) else [] for cell in cells]
+    return [[row[at] if at < len(row) else None for row in rows] for at in range(max(map(len, rows)) or 1)]
 
 
 def _numbers(name: str, answers: list[Any], golds: list[list[Any]]) -> tuple[list[Any], list[list[Any]], bool]:

@@ -182,7 +182,7 @@ class Agreement:
 
     @property
     def _title(self) -> str:
-        against = f"{len(self.gold)} people" if len(self.gold) > 1 else "".join(self.gold)
+        against = " ".join(self.gold) if self.humans is None else f"{self.humans.raters} people"
         return f"{TITLE} · {self.pred} against {against} · {self.n:,} of {self.rows:,} rows · {self.scale}"
 
     @property

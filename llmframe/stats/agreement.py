@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
-from typing import Final
+from dataclasses import dataclass, replace
+from typing import Any, Final
 
 import numpy as np
 
@@ -17,6 +17,10 @@ from llmframe.stats.proportions import wilson_interval
 
 MOST_CLASSES: Final = 50
 """Most labels for which each one's numbers and the table of confusions are told."""
+
+
+MOST_LABELS: Final = 500
+"""Most labels for which more than the accuracy is told: more are texts, not labels."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +127,9 @@ def nominal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
     Cohen (1960), Educational and Psychological Measurement 20, p. 37, computed by scikit-learn; Gwet (2008), British
     Journal of Mathematical and Statistical Psychology 61, p. 29; Wilson (1927), JASA 22, p. 209.
     """
+    different = len({*gold, *pred, *(labels or ())})
+    if different > MOST_LABELS:
+        return _accuracy_alone(gold, pred, different=different, clusters=clusters, draws=draws, seed=seed, level=level)
     found, codes = count_pairs(gold, pred, labels=labels)
     sampling = Resampling.of(len(gold), clusters=clusters, draws=draws, seed=seed, level=level)
     redrawn = found.redrawn(codes, sampling)
@@ -164,6 +171,19 @@ def share(  # noqa: PLR0913 - two counts, twice
         return sampling.interval(value, _divided(drawn_hits, drawn_total), n=n)
     ends = wilson_interval(int(hits[0]), n, level=sampling.level)
     return Estimate(value=value, low=ends.low, high=ends.high, n=n, level=sampling.level)
+
+
+def _accuracy_alone(
+    gold: Sequence[Hashable], pred: Sequence[Hashable], *, different: int, **options: Any
+) -> NominalAgreement:
+    right = ["right" if one == other else "wrong" for one, other in zip(gold, pred, strict=True)]
+    found = nominal_agreement(["right"] * len(gold), right, **options)
+    none = unknown(
+        f"{different:,} different labels are too many: sort them into fewer", n=found.n, level=found.accuracy.level
+    )
+    return replace(
+        found, labels=(), confusion=(), classes=(), balanced_accuracy=none, macro_f1=none, kappa=none, ac1=none
+    )
 
 
 def _kappa(found: PairCounts, sampling: Resampling, redrawn: PairCounts) -> Estimate:

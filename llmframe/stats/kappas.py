@@ -61,5 +61,4 @@ def perfect_end(estimate: Estimate, *, sampling: Resampling, expected: float) ->
     1 - low of all items may disagree; `expected` is the disagreement by chance, whose worst case has the weight 1.
     """
     low = wilson_interval(sampling.size, sampling.size, level=sampling.level).low
-    reason = "; ".join(filter(None, [PERFECT, estimate.reason if sampling.few else ""]))
-    return replace(estimate, low=1 - (1 - low) / expected, high=1.0, reason=reason)
+    return replace(estimate, low=1 - (1 - low) / expected, high=1.0, reason=PERFECT)

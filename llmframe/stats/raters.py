@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -19,7 +19,10 @@ from llmframe.stats.panels import Level, krippendorff_alpha
 
 PAIR: Final = 2
 MOST_LEVELS: Final = 50
-"""Most labels or levels for which alpha has an interval; numbers of an interval scale have no such bound."""
+"""Most levels of an ordinal scale."""
+
+MOST_CELLS: Final = 4_000_000
+"""Items × labels² up to which the package computes alpha: it holds several arrays of this size, here 32 MB each."""
 
 Ratings = Sequence[Sequence[Any]]
 """Items × raters; `None` where a rater gave no rating."""
@@ -131,7 +134,8 @@ def alpha(  # noqa: PLR0913 - the facts of a bootstrap
 
     Notes
     -----
-    Krippendorff (2011), Computing Krippendorff's alpha-reliability; computed by the package `krippendorff`.
+    Krippendorff (2011), Computing Krippendorff's alpha-reliability; computed by the package `krippendorff` where
+    its arrays have room, by the same formula elsewhere.
     """
     rows = [at for at, item in enumerate(ratings) if _raters_of(item) >= PAIR]
     pairable = [ratings[at] for at in rows]
@@ -164,33 +168,39 @@ def consensus(ratings: Ratings, *, scale: Level, labels: Sequence[Hashable] | No
     return [order[round(statistics.median(places[each] for each in item))] if item else None for item in given]
 
 
-def coincidences(ratings: Ratings, labels: Sequence[Any]) -> Floats:
-    """Pairs of ratings within each item, each weighed by 1 / (ratings - 1); shape (items, K × K)."""
-    places = {label: place for place, label in enumerate(labels)}
-    size = len(labels)
-    counts = np.zeros((len(ratings), size))
-    for at, item in enumerate(ratings):
-        for label in item:
-            if label is not None:
-                counts[at, places[label]] += 1
+def nominal_features(ratings: Ratings, labels: Sequence[Any]) -> Floats:
+    """What sums are made of, by item: ratings of each label, and pairs that differ, over the ratings less 1."""
+    counts = _counts(ratings, labels)
+    n = counts.sum(axis=1)
+    differing = (n**2 - (counts**2).sum(axis=1)) / np.maximum(n - 1, 1)
+    return np.concatenate([counts, differing[:, None]], axis=1)
+
+
+def nominal_alphas(sums: Floats) -> Floats:
+    """Alpha of labels of each sample, from its sums of features."""
+    margins, observed = sums[:, :-1], sums[:, -1]
+    n = margins.sum(axis=1)
+    return _alpha(observed, n**2 - (margins**2).sum(axis=1), n)
+
+
+def ordinal_features(ratings: Ratings, labels: Sequence[Any]) -> Floats:
+    """What sums are made of, by item: pairs of ratings, over the ratings less 1; shape (items, K × K)."""
+    counts = _counts(ratings, labels)
     pairs = counts[:, :, None] * counts[:, None, :]
-    pairs[:, np.arange(size), np.arange(size)] -= counts
-    return (pairs / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]).reshape(len(ratings), size * size)
+    places = np.arange(len(labels))
+    pairs[:, places, places] -= counts
+    return (pairs / np.maximum(counts.sum(axis=1) - 1, 1)[:, None, None]).reshape(len(ratings), -1)
 
 
-def coincidence_alphas(sums: Floats, size: int, scale: Level) -> Floats:
-    """Alpha of each sample, from its sums of coincidences; nan where it has one label only."""
+def ordinal_alphas(sums: Floats) -> Floats:
+    """Alpha of levels of each sample, from its sums of features: how far two are depends on what lies between."""
+    size = math.isqrt(sums.shape[1])
     pairs = sums.reshape(-1, size, size)
     margins = pairs.sum(axis=2)
     middles = margins.cumsum(axis=1) - margins / 2
-    apart = (
-        np.broadcast_to(1 - np.eye(size), pairs.shape)
-        if scale == "nominal"
-        else (middles[:, :, None] - middles[:, None, :]) ** 2
-    )
-    observed = (pairs * apart).sum(axis=(1, 2))
+    apart = (middles[:, :, None] - middles[:, None, :]) ** 2
     expected = (margins[:, :, None] * margins[:, None, :] * apart).sum(axis=(1, 2))
-    return _alpha(observed, expected, margins.sum(axis=1))
+    return _alpha((pairs * apart).sum(axis=(1, 2)), expected, margins.sum(axis=1))
 
 
 def interval_features(ratings: Ratings) -> Floats:
@@ -218,14 +228,35 @@ def _alpha(observed: Floats, expected: Floats, n: Floats) -> Floats:
 
 def _alphas(ratings: Ratings, scale: Level, order: Sequence[Any], sampling: Resampling) -> tuple[float, Floats]:
     """Alpha of all items, by the package, and of each draw."""
-    value = krippendorff_alpha(ratings, order=order or None, level=scale)
-    if math.isnan(value):
-        return value, np.array([])
-    if scale == "interval":
-        return value, interval_alphas(sampling.resums(interval_features(ratings)))
-    if len(order) > MOST_LEVELS:
-        return value, np.full(sampling.draws, math.nan)
-    return value, coincidence_alphas(sampling.resums(coincidences(ratings, order)), len(order), scale)
+    if len(order) < PAIR:
+        return math.nan, np.array([])
+    if scale == "ordinal" and len(order) > MOST_LEVELS:
+        raise UsageError(
+            f"{len(order):,} levels are too many for an ordinal scale, which has up to {MOST_LEVELS}; take them as "
+            'numbers: `scale="interval"`'
+        )
+    of_items: Callable[[], Floats] = {
+        "nominal": lambda: nominal_features(ratings, order),
+        "ordinal": lambda: ordinal_features(ratings, order),
+        "interval": lambda: interval_features(ratings),
+    }[scale]
+    of_sums = {"nominal": nominal_alphas, "ordinal": ordinal_alphas, "interval": interval_alphas}[scale]
+    features = of_items()
+    drawn = of_sums(sampling.resums(features))
+    if len(ratings) * len(order) ** 2 > MOST_CELLS:
+        return float(of_sums(features.sum(axis=0, keepdims=True))[0]), drawn
+    return krippendorff_alpha(ratings, order=order, level=scale), drawn
+
+
+def _counts(ratings: Ratings, labels: Sequence[Any]) -> Floats:
+    """How many raters gave each label; shape (items, K)."""
+    places = {label: place for place, label in enumerate(labels)}
+    counts = np.zeros((len(ratings), len(labels)))
+    for at, item in enumerate(ratings):
+        for label in item:
+            if label is not None:
+                counts[at, places[label]] += 1
+    return counts
 
 
 def _order(ratings: Ratings, scale: Level, labels: Sequence[Hashable] | None) -> list[Any]:
