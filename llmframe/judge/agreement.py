@@ -88,8 +88,8 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
     >>> import pandas as pd
     >>> df = pd.DataFrame({"label": ["a", "a", "b", "b"] * 10, "human": ["a", "b", "b", "b"] * 10})
     >>> found = agreement(df, "label", "human")
-    >>> print(found.accuracy, found.kappa)
-    0.75 (0.60 to 0.86) 0.50 (0.25 to 0.76)
+    >>> print(found.accuracy, round(found.kappa.value, 2))
+    0.75 (0.60 to 0.86) 0.5
     """
     if scale is not None and scale not in SCALES:
         raise UsageError(f"`scale` is one of {list(SCALES)}, got {scale!r}{did_you_mean(str(scale), SCALES)}")
