@@ -93,7 +93,7 @@ def template(answers: Answers) -> Probed:
     """Whether other words for the same instructions change answers more than asking again does."""
     plain, again = answers.codes("plain"), answers.again()
     worded = [answers.codes(f"worded{number}") for number in range(1, WORDINGS + 1)]
-    repeats = answers.has("again")
+    repeats = answers.has("again") or not len(answers)
     moved: list[float | None] = []
     ratings: list[list[str]] = []
     pairs: list[list[str]] = []
