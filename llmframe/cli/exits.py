@@ -24,6 +24,7 @@ WRONG_USE: Final = 2
 SOME_FAILED: Final = 3
 BUDGET_REACHED: Final = 4
 STILL_RUNNING: Final = 5
+GATE_BROKEN: Final = 5
 INTERRUPTED: Final = 130
 TERMINATED: Final = 143
 
@@ -51,6 +52,16 @@ OF_JOBS: Final[Mapping[int, str]] = MappingProxyType(
     }
 )
 """The same of `jobs`."""
+
+OF_JUDGE: Final[Mapping[int, str]] = MappingProxyType(
+    {
+        ALL_ROWS: "the card is told, and passes every gate",
+        BROKEN: "the machine failed: disk full, a file damaged",
+        WRONG_USE: "it can't work as called: no such column, no such number",
+        GATE_BROKEN: "a number breaks its gate, or is unknown; stderr says which",
+    }
+)
+"""The same of `judge`."""
 
 _BROKEN_NUMBERS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EFBIG})
 """Faults of the system's own: another command line wouldn't help."""

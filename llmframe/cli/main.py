@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from llmframe import __version__
-from llmframe.cli import embed_command, exits, map_command, plan_command
+from llmframe.cli import embed_command, exits, judge_command, map_command, plan_command
 from llmframe.cli.cache_command import cache_app
 from llmframe.cli.demo import demo
 from llmframe.cli.help_pages import HelpfulCommand, HelpfulGroup
@@ -39,6 +39,13 @@ app.command(
     short_help=plan_command.SHORT_HELP,
     epilog=plan_command.EPILOG,
 )(plan_command.plan_command)
+app.command(
+    "judge",
+    cls=HelpfulCommand,
+    help=judge_command.HELP,
+    short_help=judge_command.SHORT_HELP,
+    epilog=exits.meanings(exits.OF_JUDGE),
+)(judge_command.judge_command)
 app.add_typer(jobs_app, name="jobs", short_help="Look after batch jobs: wait for them, collect, cancel.")
 app.add_typer(cache_app, name="cache")
 app.command("models", cls=HelpfulCommand)(models_command)

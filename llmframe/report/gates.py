@@ -5,11 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal, cast
+from typing import Final, Literal, cast
 
 from llmframe.errors import UsageError, did_you_mean
 
 Side = Literal["min", "max"]
+
+MOST_TOLD: Final = 40
+"""Most keys that an error lists."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -87,6 +90,11 @@ def broken_gates(
 def _check(key: str, bound: object, numbers: list[str], *, side: Side) -> None:
     if key not in numbers:
         near = did_you_mean(str(key), numbers)
-        raise UsageError(f"`{side}` has {key!r}, which is no number of this card{near}; numbers: {', '.join(numbers)}")
+        stems = [each for each in numbers if not each.endswith((".low", ".high"))]
+        more = f" and {len(stems) - MOST_TOLD} more" if len(stems) > MOST_TOLD else ""
+        raise UsageError(
+            f"`{side}` has {key!r}, which is no number of this card{near or ';'} numbers, many with .low and .high: "
+            f"{', '.join(stems[:MOST_TOLD])}{more}"
+        )
     if isinstance(bound, bool) or not isinstance(bound, int | float) or not math.isfinite(bound):
         raise UsageError(f"`{side}` of {key!r} must be a finite number, got {bound!r}")

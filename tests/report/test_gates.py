@@ -52,3 +52,10 @@ def test_a_bound_is_a_finite_number(bound: object):
 def test_a_number_breaks_at_most_one_side_of_a_bound(value: float, bound: float):
     broken = broken_gates({"x": value}, {}, least={"x": bound}, most={"x": bound})
     assert len(broken) == (value != bound)
+
+
+def test_of_many_keys_some_are_listed_without_their_ends():
+    values = {f"recall.{number}{end}": 0.5 for number in range(50) for end in ("", ".low", ".high")}
+    with pytest.raises(UsageError, match=r"recall\.39 and 10 more") as caught:
+        broken_gates(values, {}, least={"x": 1}, most={})
+    assert "recall.0.low" not in str(caught.value)
