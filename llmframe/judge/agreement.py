@@ -12,11 +12,12 @@ from llmframe.judge.columns import comparable, said_or_column
 from llmframe.judge.rated_rows import RatedRows, labels_of, rated_rows, scale_of
 from llmframe.report.agreement import Agreement, Scale
 from llmframe.stats.agreement import MOST_LABELS, NominalAgreement, nominal_agreement
+from llmframe.stats.alpha import alpha
 from llmframe.stats.bootstrap import DRAWS, Resampling
 from llmframe.stats.estimate import Estimate, unknown
 from llmframe.stats.numeric import NumericAgreement, numeric_agreement
 from llmframe.stats.ordinal import OrdinalAgreement, ordinal_agreement
-from llmframe.stats.raters import HumanCeiling, alpha, consensus, human_ceiling
+from llmframe.stats.raters import HumanCeiling, consensus, human_ceiling
 
 SCALES: Final[tuple[Scale, ...]] = get_args(Scale)
 
@@ -80,7 +81,7 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
 
     Notes
     -----
-    Formulas and sources stand at `llmframe.stats.agreement`, `ordinal`, `numeric` and `raters`. Intervals are of the
+    Formulas and sources stand at `llmframe.stats.agreement`, `ordinal`, `numeric`, `alpha` and `raters`. Intervals are of the
     percentile bootstrap; shares have Wilson's where each row is its own cluster.
 
     Examples
