@@ -38,8 +38,10 @@ if TYPE_CHECKING:
     from llmframe.judge.audit import aaudit, audit
     from llmframe.judge.calibrate import calibrate
     from llmframe.judge.card import card
+    from llmframe.judge.cascade import acascade, cascade
     from llmframe.judge.classify import aclassify, classify
     from llmframe.judge.compare import compare_runs
+    from llmframe.judge.course import last_cascade
     from llmframe.judge.estimating import estimate
     from llmframe.judge.extract import aextract, extract
     from llmframe.judge.filter import afilter, filter  # noqa: A004 - the preset's name
@@ -48,6 +50,7 @@ if TYPE_CHECKING:
     from llmframe.judge.rubric import Rubric
     from llmframe.judge.score import ascore, score
     from llmframe.judge.selecting import select
+    from llmframe.judge.tiers import Cascade
     from llmframe.report import PlanReport, RunReport
     from llmframe.report.agreement import Agreement
     from llmframe.report.audit import Audit
@@ -56,6 +59,7 @@ if TYPE_CHECKING:
     from llmframe.report.estimates import EstimateReport
     from llmframe.report.ranked import Ranking
     from llmframe.report.selection import Selection
+    from llmframe.report.tier_report import CascadeReport
 
 __version__ = "0.1.0"
 
@@ -64,6 +68,8 @@ __all__ = [
     "Audit",
     "Budget",
     "Calibration",
+    "Cascade",
+    "CascadeReport",
     "Comparison",
     "EstimateReport",
     "Job",
@@ -82,6 +88,7 @@ __all__ = [
     "UsageError",
     "__version__",
     "aaudit",
+    "acascade",
     "aclassify",
     "aembed",
     "aembed_file",
@@ -97,6 +104,7 @@ __all__ = [
     "calibrate",
     "cancel",
     "card",
+    "cascade",
     "classify",
     "compare_runs",
     "datasets",
@@ -108,6 +116,7 @@ __all__ = [
     "filter",
     "job",
     "jobs",
+    "last_cascade",
     "last_run",
     "map",
     "map_file",
@@ -130,6 +139,8 @@ _HOMES = {
     "Agreement": "llmframe.report.agreement",
     "Audit": "llmframe.report.audit",
     "Calibration": "llmframe.core.calibration",
+    "Cascade": "llmframe.judge.tiers",
+    "CascadeReport": "llmframe.report.tier_report",
     "Comparison": "llmframe.report.comparison",
     "EstimateReport": "llmframe.report.estimates",
     "Job": "llmframe.api.jobs",
@@ -142,6 +153,7 @@ _HOMES = {
     "Selection": "llmframe.report.selection",
     "Template": "llmframe.core.template",
     "aaudit": "llmframe.judge.audit",
+    "acascade": "llmframe.judge.cascade",
     "aclassify": "llmframe.judge.classify",
     "aembed": "llmframe.api.embed",
     "aembed_file": "llmframe.api.embed_files",
@@ -157,6 +169,7 @@ _HOMES = {
     "calibrate": "llmframe.judge.calibrate",
     "cancel": "llmframe.api.runs",
     "card": "llmframe.judge.card",
+    "cascade": "llmframe.judge.cascade",
     "classify": "llmframe.judge.classify",
     "compare_runs": "llmframe.judge.compare",
     "embed": "llmframe.api.embed",
@@ -166,6 +179,7 @@ _HOMES = {
     "filter": "llmframe.judge.filter",
     "job": "llmframe.api.joblist",
     "jobs": "llmframe.api.joblist",
+    "last_cascade": "llmframe.judge.course",
     "last_run": "llmframe.api.runs",
     "map": "llmframe.api.verbs",
     "map_file": "llmframe.api.files",

@@ -147,7 +147,10 @@ def test_a_name_that_somebody_owns_stays_theirs_and_is_told_once():
 
 
 SHOWN = "map, amap, stream, astream, submit, plan, embed, aembed"
-PRESETS = "classify, aclassify, extract, aextract, filter, afilter, score, ascore, pairwise, apairwise, audit, aaudit"
+PRESETS = (
+    "classify, aclassify, extract, aextract, filter, afilter, score, ascore, pairwise, apairwise, cascade, acascade, "
+    "audit, aaudit"
+)
 
 
 @pytest.mark.parametrize(
@@ -156,7 +159,10 @@ PRESETS = "classify, aclassify, extract, aextract, filter, afilter, score, ascor
         (pd.DataFrame({"t": ["secret"]}), f"<llm verbs of DataFrame: {SHOWN}, {PRESETS}>"),
         (pd.Series(["secret"]), f"<llm verbs of Series: {SHOWN}>"),
         (pl.DataFrame({"t": ["secret"]}), f"<llm verbs of DataFrame: {SHOWN}, {PRESETS}>"),
-        (pl.LazyFrame({"t": ["secret"]}), "<llm verbs of LazyFrame: map, classify, extract, filter, score, pairwise>"),
+        (
+            pl.LazyFrame({"t": ["secret"]}),
+            "<llm verbs of LazyFrame: map, classify, extract, filter, score, pairwise, cascade>",
+        ),
         (pl.col("t"), "<llm verbs of Expr: map>"),
     ],
 )

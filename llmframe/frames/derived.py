@@ -100,6 +100,19 @@ def rows_where(native: N, name: str, value: object) -> N:
     return cast("N", table.taken(rows).native)
 
 
+def where_true(native: object, name: str) -> object:
+    """A `where` for the rows whose column `name` is true: a list of booleans, of a lazy query an expression."""
+    if _is_lazy(native):
+        import polars as pl  # noqa: PLC0415 - as above
+
+        return pl.col(name)
+    table = _table(native)
+    if not table.names:
+        return None
+    [cells] = table.cells([position_of(name, table.names)], 0, len(table))
+    return [cell is True for cell in cells]
+
+
 def exploded(
     native: N, name: str, fields: Sequence[tuple[str, ColumnType]], *, prefix: str = "", replace: bool = False
 ) -> N:

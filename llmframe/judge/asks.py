@@ -15,15 +15,16 @@ from llmframe.api.verbs import amap, map  # noqa: A004 - the verb's name
 from llmframe.budget import budget_of
 from llmframe.core.columns import ColumnType
 from llmframe.errors import UsageError
-from llmframe.frames.derived import names_of
+from llmframe.frames.derived import names_of, where_true
 from llmframe.judge.spending import report_in, with_reports
 from llmframe.judge.task import Ask, Task
 from llmframe.options import SENDING_OPTIONS
 from llmframe.report import PlanReport
+from llmframe.report.plan_report import bounded
 from llmframe.stores.base import MemoryStore
 from llmframe.words import refuse_unknown
 
-OPEN: Final = ("confidence", "samples", "distribution", "calibration", "meta", "overwrite", "prefix")
+OPEN: Final = ("confidence", "samples", "distribution", "calibration", "meta", "overwrite", "prefix", "on_error")
 """Arguments of `map` that an ask may decide in another way than the call says, for its finish brings back what was
 said."""
 
@@ -90,14 +91,17 @@ def run(
     _refuse_unknown(options, of)
     if not plan:
         reports: list[Mapping[str, object]] = []
-        for each in _asks(frame, task, options, verb="map"):
-            frame = map(frame, **each)
+        for ask, each in zip(task.asks, _asks(frame, task, options, verb="map"), strict=True):
+            frame = map(frame, **_narrowed(ask, each, frame, options))
             reports.append(report_in(frame))
+            frame = frame if ask.after is None else ask.after(frame, _prefix(options))
         return task.finish(with_reports(frame, reports), _prefix(options))
     said = _said(frame, task, options, verb="plan")
     if lazy_kind(frame):
         raise UsageError("`plan` needs rows that are there: collect (part of) the lazy query first")
-    return run_plans(frame, said)
+    sure = [one for ask, one in zip(task.asks, said, strict=True) if not ask.rows]
+    most = run_plans(frame, said)
+    return most if len(sure) == len(said) else bounded(run_plans(frame, sure), most)
 
 
 async def arun(
@@ -106,9 +110,10 @@ async def arun(
     """`run` for async code."""
     _refuse_unknown(options, of)
     reports: list[Mapping[str, object]] = []
-    for each in _asks(frame, task, options, verb="amap"):
-        frame = await amap(frame, **each)
+    for ask, each in zip(task.asks, _asks(frame, task, options, verb="amap"), strict=True):
+        frame = await amap(frame, **_narrowed(ask, each, frame, options))
         reports.append(report_in(frame))
+        frame = frame if ask.after is None else ask.after(frame, _prefix(options))
     return task.finish(with_reports(frame, reports), _prefix(options))
 
 
@@ -133,6 +138,11 @@ def _asks(frame: object, task: Task, options: Mapping[str, object], *, verb: str
             each["cache"] = cache_of_asks(one.sending.cache, client, own)
         asks.append(each)
     return asks
+
+
+def _narrowed(ask: Ask, each: Mapping[str, Any], frame: object, options: Mapping[str, object]) -> dict[str, Any]:
+    """The arguments of an ask's map, once its rows are known."""
+    return {**each, "where": where_true(frame, _prefix(options) + ask.rows)} if ask.rows else {**each}
 
 
 def _said(frame: object, task: Task, options: Mapping[str, object], *, verb: str) -> list[Arguments]:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, TypeVar, Unpack, overload
 
 from llmframe.api.arguments import PresetOptions
 from llmframe.errors import UsageError
 from llmframe.judge.asks import arun, run
+from llmframe.judge.cascaded import judged_by
 from llmframe.judge.labels import label_list, label_texts, literal_of, several_of
-from llmframe.judge.panel import Models, Vote, panelled
+from llmframe.judge.panel import Models, Vote
 from llmframe.judge.task import Ask, Task
 from llmframe.judge.texts import shown, told, with_rows
+from llmframe.judge.tiers import Tiers
 from llmframe.report import PlanReport
 
 F = TypeVar("F")
@@ -37,6 +40,7 @@ def classify(  # noqa: PLR0913 - the preset's own arguments
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     plan: bool = False,
     **options: Any,
 ) -> Any:
@@ -65,6 +69,9 @@ def classify(  # noqa: PLR0913 - the preset's own arguments
         How their labels become one: `"majority"`, `"weighted"` by their accuracy on `gold`, `"dawid_skene"`.
     gold
         Name of a column of known labels, null where unknown.
+    cascade
+        Models from the cheapest to the strongest, each asked what the one before it is unsure of: see
+        `llmframe.cascade`, and `llmframe.Cascade` for its target. Needs `confidence`, and `gold` for a certificate.
     plan
         Ask nothing, and tell what would be asked.
     **options
@@ -80,17 +87,8 @@ def classify(  # noqa: PLR0913 - the preset's own arguments
     UsageError
         Before anything is sent, for whatever can't work.
     """
-    task = _task(
-        frame,
-        column,
-        labels,
-        options,
-        descriptions=descriptions,
-        examples=examples,
-        multi=multi,
-        words=instructions,
-    )
-    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    build = partial(_task, frame, column, labels, descriptions, examples, multi, instructions)
+    task = judged_by(build, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return run(frame, task, options, of=classify, plan=plan)
 
 
@@ -106,33 +104,24 @@ async def aclassify(  # noqa: PLR0913 - as `classify`
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     **options: Unpack[PresetOptions],
 ) -> F:
     """`classify` for async code; it takes the same, but for `plan`."""
-    task = _task(
-        frame,
-        column,
-        labels,
-        options,
-        descriptions=descriptions,
-        examples=examples,
-        multi=multi,
-        words=instructions,
-    )
-    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    build = partial(_task, frame, column, labels, descriptions, examples, multi, instructions)
+    task = judged_by(build, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return await arun(frame, task, options, of=aclassify)
 
 
-def _task(  # noqa: PLR0913 - the preset's own arguments
+def _task(  # noqa: PLR0913, PLR0917 - the preset's own arguments
     frame: object,
     column: object,
     labels: object,
-    options: Mapping[str, object],
-    *,
     descriptions: object,
     examples: object,
-    multi: bool,
+    multi: bool,  # noqa: FBT001 - private
     words: object,
+    options: Mapping[str, object],
 ) -> Task:
     texts = label_texts(labels)
     source = shown(column, frame)

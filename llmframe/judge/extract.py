@@ -11,9 +11,11 @@ from llmframe.core.spec import asked_of
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames.derived import exploded, names_of
 from llmframe.judge.asks import arun, columns_of, run
-from llmframe.judge.panel import Models, Vote, panelled
+from llmframe.judge.cascaded import judged_by
+from llmframe.judge.panel import Models, Vote
 from llmframe.judge.task import Ask, Task
 from llmframe.judge.texts import shown, told
+from llmframe.judge.tiers import Tiers
 from llmframe.report import PlanReport
 
 F = TypeVar("F")
@@ -42,6 +44,7 @@ def extract(  # noqa: PLR0913 - the preset's own arguments
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     plan: bool = False,
     **options: Any,
 ) -> Any:
@@ -61,8 +64,8 @@ def extract(  # noqa: PLR0913 - the preset's own arguments
         `True`: `schema` is the item itself. A row without items stays as one, with nulls; pandas' index is repeated.
     instructions
         Further words for the model, the same for every row.
-    models, vote, gold
-        Several models as judges, and how their answers become one, as in `classify`.
+    models, vote, gold, cascade
+        Several models as judges, and how their answers become one, or one after the other, as in `classify`.
     plan
         Ask nothing, and tell what would be asked.
     **options
@@ -78,8 +81,8 @@ def extract(  # noqa: PLR0913 - the preset's own arguments
     UsageError
         Before anything is sent, for whatever can't work.
     """
-    task = _task(frame, column, schema, explode, instructions)
-    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    one = _task(frame, column, schema, explode, instructions)
+    task = judged_by(lambda _: one, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return run(frame, _a_row_each(task, explode, options), options, of=extract, plan=plan)
 
 
@@ -93,11 +96,12 @@ async def aextract(  # noqa: PLR0913 - as `extract`
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     **options: Unpack[MapOptions],
 ) -> F:
     """`extract` for async code; it takes the same, but for `plan`."""
-    task = _task(frame, column, schema, explode, instructions)
-    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    one = _task(frame, column, schema, explode, instructions)
+    task = judged_by(lambda _: one, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return await arun(frame, _a_row_each(task, explode, options), options, of=aextract)
 
 

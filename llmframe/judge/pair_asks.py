@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Final, Literal
 
 from llmframe.core.template import Template
+from llmframe.errors import UsageError
+from llmframe.frames.derived import names_of, position_of
+from llmframe.judge.orders import TIE
 from llmframe.judge.task import Ask
 
 Sides = tuple[str, str]
@@ -23,6 +27,21 @@ def pair_asks(sides: Sides, criterion: str, *, ties: bool, distribution: bool) -
         Ask(template=_template(a, b), schema=schema, prefix=ORDERS[0], options=decided),
         Ask(template=_template(b, a), schema=schema, prefix=ORDERS[1], options=decided),
     )
+
+
+def check_pair(frame: object, sides: Sides, criterion: object, options: Mapping[str, object]) -> None:
+    """Raise `UsageError` where two columns can't be compared."""
+    names = names_of(frame)
+    for side in sides if names else ():
+        position_of(side, names)
+    if sides[0] == sides[1]:
+        raise UsageError(f"`a` and `b` are the same column {sides[0]!r}; name two")
+    if TIE in sides:
+        raise UsageError("a column named 'tie' can't be told from a tie; rename it")
+    if not isinstance(criterion, str) or not criterion.strip():
+        raise UsageError(f"`criterion` says in words what is compared, got {criterion!r}")
+    if options.get("calibration") is not None:
+        raise UsageError("`calibration` is for a confidence of one request; a pair's is made of two, so leave it out")
 
 
 def _system(criterion: str, *, ties: bool) -> Template:

@@ -9,30 +9,28 @@ orders' probabilities of the winner, and `confidence_source`; `error`. Where one
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Literal, TypeVar, Unpack, overload
 
 from llmframe.api.arguments import PresetOptions
-from llmframe.errors import UsageError
-from llmframe.frames.derived import derive, names_of, position_of
+from llmframe.frames.derived import derive
 from llmframe.judge.asks import arun, columns_of, run
-from llmframe.judge.orders import TIE
-from llmframe.judge.pair_asks import ORDERS, Sides, pair_asks
+from llmframe.judge.cascaded import JudgeOptions, judged_by
+from llmframe.judge.pair_asks import ORDERS, Sides, check_pair, pair_asks
 from llmframe.judge.pair_columns import pair_columns
-from llmframe.judge.panel import Models, Vote, panelled
+from llmframe.judge.panel import Models, Vote
 from llmframe.judge.task import Task
+from llmframe.judge.tiers import Tiers
 from llmframe.report import PlanReport
 
 F = TypeVar("F")
 
 
-class PairwiseOptions(PresetOptions, total=False):
+class PairwiseOptions(JudgeOptions, total=False):
     """The keyword arguments of `pairwise`, but for `plan`."""
 
     ties: bool
     keep_orders: bool
-    models: Models | None
-    vote: Vote | None
-    gold: str | None
 
 
 @overload
@@ -54,6 +52,7 @@ def pairwise(  # noqa: PLR0913 - the preset's own arguments
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     plan: bool = False,
     **options: Unpack[PresetOptions],
 ) -> Any:
@@ -71,8 +70,8 @@ def pairwise(  # noqa: PLR0913 - the preset's own arguments
         Whether a judge may call it a tie; where both orders disagree it's one all the same.
     keep_orders
         Add `first_winner` and `second_winner`, the verdicts when `a`, and when `b`, stood first.
-    models, vote, gold
-        Several models as judges of the same rows, and how their winners become one; see `llmframe.classify`.
+    models, vote, gold, cascade
+        Several models as judges of the same rows, or one after the other; see `llmframe.classify`.
     plan
         Ask nothing, and tell what would be asked.
     **options
@@ -89,8 +88,8 @@ def pairwise(  # noqa: PLR0913 - the preset's own arguments
     UsageError
         Before anything is sent, for whatever can't work.
     """
-    task = _task(frame, (a, b), criterion, options, ties=ties, keep=keep_orders)
-    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    build = partial(_task, frame, (a, b), criterion, ties=ties, keep=keep_orders)
+    task = judged_by(build, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return run(frame, task, options, of=pairwise, plan=plan)
 
 
@@ -105,18 +104,19 @@ async def apairwise(  # noqa: PLR0913 - as `pairwise`
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     **options: Unpack[PresetOptions],
 ) -> F:
     """`pairwise` for async code; it takes the same, but for `plan`."""
-    task = _task(frame, (a, b), criterion, options, ties=ties, keep=keep_orders)
-    task = panelled(task, models, frame=frame, options=options, vote=vote, gold=gold)
+    build = partial(_task, frame, (a, b), criterion, ties=ties, keep=keep_orders)
+    task = judged_by(build, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return await arun(frame, task, options, of=apairwise)
 
 
 def _task(  # noqa: PLR0913 - the preset's own arguments
     frame: object, sides: Sides, criterion: str, options: Mapping[str, object], *, ties: bool, keep: bool
 ) -> Task:
-    _check(frame, sides, criterion, options)
+    check_pair(frame, sides, criterion, options)
     known = options.get("confidence") in ("logprobs", "votes", "auto")
     asks = pair_asks(sides, criterion, ties=ties, distribution=known)
     asked = columns_of(asks[0], options)
@@ -131,20 +131,7 @@ def _task(  # noqa: PLR0913 - the preset's own arguments
         asks=asks,
         verdict="winner",
         verdict_type=dict(outputs)["winner"],
-        columns=tuple(name for name, _ in outputs),
+        columns=tuple(dict(outputs)),
+        types=tuple(outputs),
         finish=finish,
     )
-
-
-def _check(frame: object, sides: Sides, criterion: object, options: Mapping[str, object]) -> None:
-    names = names_of(frame)
-    for side in sides if names else ():
-        position_of(side, names)
-    if sides[0] == sides[1]:
-        raise UsageError(f"`a` and `b` are the same column {sides[0]!r}; name two")
-    if TIE in sides:
-        raise UsageError("a column named 'tie' can't be told from a tie; rename it")
-    if not isinstance(criterion, str) or not criterion.strip():
-        raise UsageError(f"`criterion` says in words what is compared, got {criterion!r}")
-    if options.get("calibration") is not None:
-        raise UsageError("`calibration` is for a confidence of one request; a pair's is made of two, so leave it out")

@@ -79,7 +79,7 @@ def panelled(  # noqa: PLR0913 - a panel's facts
     judges = judges_of(models)
     ballots = ballots_of(task, options)
     known = _checked_vote(vote or "majority", gold, frame, ballots, judges=len(judges))
-    asks = tuple(_put(ask, judge, own, options) for judge, own in judges.items() for ask in task.asks)
+    asks = tuple(put_to(ask, judge, own, options) for judge, own in judges.items() for ask in task.asks)
     own = [name for ballot in ballots for name in _names(ballot, ballots)]
     own += [*(["score"] if "score" in task.columns else []), *(_own(name, ballots) for name in ("votes", "error"))]
     said = (*task.columns, *(ballot.name for ballot in ballots), _own("error", ballots))
@@ -116,7 +116,7 @@ def _refuse(options: Mapping[str, object]) -> None:
         raise UsageError("`into` has no place for several judges' columns; leave it out, name them by `prefix=`")
 
 
-def _put(ask: Ask, judge: str, said: Mapping[str, object], options: Mapping[str, object]) -> Ask:
+def put_to(ask: Ask, judge: str, said: Mapping[str, object], options: Mapping[str, object]) -> Ask:
     """One of the task's questions to one judge."""
     merged = {**ask.options, **said}
     if "params" in said:

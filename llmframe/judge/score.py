@@ -8,16 +8,19 @@ log-probabilities or votes) their expected value, beside its standard deviation 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
 from typing import Any, Final, Literal, TypeVar, Unpack, overload
 
 from llmframe.api.arguments import PresetOptions
 from llmframe.frames.derived import derive, names_of, position_of
 from llmframe.judge.asks import arun, columns_of, run
+from llmframe.judge.cascaded import JudgeOptions, judged_by
 from llmframe.judge.grading import graded_columns, grading
-from llmframe.judge.panel import Models, Vote, panelled
+from llmframe.judge.panel import Models, Vote
 from llmframe.judge.rubric import Rubric
 from llmframe.judge.rubric_text import examples_of, judged, system_of, template_of, verdict_of
 from llmframe.judge.task import Ask, Task
+from llmframe.judge.tiers import Tiers
 from llmframe.report import PlanReport
 
 F = TypeVar("F")
@@ -27,17 +30,9 @@ ASKED: Final = "score_asked_"
 """Before the temporary columns of what was asked."""
 
 
-class ScoreOptions(PresetOptions, total=False):
-    """The keyword arguments of `score`, but for `plan`."""
-
-    models: Models | None
-    vote: Vote | None
-    gold: str | None
-
-
 @overload
 def score(
-    frame: object, column: Judged, rubric: Rubric | None = None, *, plan: Literal[True], **options: Unpack[ScoreOptions]
+    frame: object, column: Judged, rubric: Rubric | None = None, *, plan: Literal[True], **options: Unpack[JudgeOptions]
 ) -> PlanReport: ...
 @overload
 def score(
@@ -46,7 +41,7 @@ def score(
     rubric: Rubric | None = None,
     *,
     plan: Literal[False] = ...,
-    **options: Unpack[ScoreOptions],
+    **options: Unpack[JudgeOptions],
 ) -> F: ...
 def score(  # noqa: PLR0913 - the preset's own arguments
     frame: Any,
@@ -56,6 +51,7 @@ def score(  # noqa: PLR0913 - the preset's own arguments
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     plan: bool = False,
     **options: Unpack[PresetOptions],
 ) -> Any:
@@ -70,8 +66,8 @@ def score(  # noqa: PLR0913 - the preset's own arguments
         as in `score(rubric)`, the only column that the frame has beside the rubric's `reference` is judged.
     rubric
         Criterion and levels.
-    models, vote, gold
-        Several models as judges of the same rows, and how their levels become one; see `llmframe.classify`.
+    models, vote, gold, cascade
+        Several models as judges of the same rows, or one after the other; see `llmframe.classify`.
     plan
         Ask nothing, and tell what would be asked.
     **options
@@ -95,7 +91,8 @@ def score(  # noqa: PLR0913 - the preset's own arguments
     sum p_k (s_k - score)^2. Where a row's probabilities can't be told (`confidence_source` says why), `score` is the
     level's number and `score_sd` null.
     """
-    task = panelled(_task(frame, column, rubric, options), models, frame=frame, options=options, vote=vote, gold=gold)
+    build = partial(_task, frame, column, rubric)
+    task = judged_by(build, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return run(frame, task, options, of=score, plan=plan)
 
 
@@ -107,10 +104,12 @@ async def ascore(  # noqa: PLR0913 - as `score`
     models: Models | None = None,
     vote: Vote | None = None,
     gold: str | None = None,
+    cascade: Tiers | None = None,
     **options: Unpack[PresetOptions],
 ) -> F:
     """`score` for async code; it takes the same, but for `plan`."""
-    task = panelled(_task(frame, column, rubric, options), models, frame=frame, options=options, vote=vote, gold=gold)
+    build = partial(_task, frame, column, rubric)
+    task = judged_by(build, frame=frame, options=options, models=models, vote=vote, gold=gold, cascade=cascade)
     return await arun(frame, task, options, of=ascore)
 
 
@@ -140,10 +139,5 @@ def _task(frame: object, column: object, rubric: object, options: Mapping[str, o
         make = grading(rubric, [name for name, _ in asked], [name for name, _ in outputs])
         return derive(out, temporary, named, make, drop=temporary, replace=replace)
 
-    return Task(
-        asks=(ask,),
-        verdict="level",
-        verdict_type=rubric.type,
-        columns=tuple(name for name, _ in outputs),
-        finish=finish,
-    )
+    names, types = tuple(dict(outputs)), tuple(outputs)
+    return Task(asks=(ask,), verdict="level", verdict_type=rubric.type, columns=names, types=types, finish=finish)

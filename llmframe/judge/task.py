@@ -21,12 +21,19 @@ class Ask:
         Stands before its columns, after the call's own prefix; they are temporary unless the task keeps them.
     options
         Further arguments of `map` that the preset decides (`system`, `into`, …).
+    rows
+        Name, without the call's prefix, of a column that `after` made of an earlier ask: only rows where it is true are
+        asked, of which a plan knows but the most there may be. `""`: the rows that the call says.
+    after
+        `(frame with the columns so far, the call's prefix) -> frame`: runs once this ask is answered, before the next.
     """
 
     template: object
     schema: object
     prefix: str = ""
     options: Mapping[str, object] = field(default_factory=dict[str, object])
+    rows: str = ""
+    after: Callable[[Any, str], Any] | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,6 +50,8 @@ class Task:
         Its dtype, where `finish` makes it; `None`: that of the first ask's field of this name.
     columns
         Names, without prefix, of what `finish` adds: one that the frame has is refused before anything is asked.
+    types
+        Names and types of what `finish` leaves of the answer, in their order; empty where the ask's columns stay.
     finish
         `(frame with all asks' columns, the call's prefix) -> frame`; runs after all asks, on lazy frames too.
     """
@@ -51,4 +60,5 @@ class Task:
     verdict: str
     verdict_type: ColumnType | None = None
     columns: tuple[str, ...] = ()
+    types: tuple[tuple[str, ColumnType], ...] = ()
     finish: Callable[[Any, str], Any] = lambda frame, _prefix: frame

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from llmframe.errors import UsageError
 
-PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise", "audit")
+PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise", "cascade", "audit")
 """Names of the presets; each has an async twin, whose name begins with `a`."""
 
 EAGER: Final = ("audit",)
@@ -51,6 +51,12 @@ class PresetVerbs:
 
     async def apairwise(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
         return await _functions(self._frame).apairwise(self._frame, *arguments, **options)
+
+    def cascade(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
+        return _functions(self._frame).cascade(self._frame, *arguments, **options)
+
+    async def acascade(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
+        return await _functions(self._frame).acascade(self._frame, *arguments, **options)
 
     def audit(self, *arguments: Any, **options: Any) -> Any:  # noqa: D102 - as the module says
         return _functions(self._frame).audit(self._frame, *arguments, **options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from llmframe.budget import limit_text
@@ -45,6 +45,8 @@ class PlanReport:
         How many batches it would be, by the provider's limits of lines and bytes; `None` without a Batch API.
     batch_seconds
         Within which they are usually done, and after which the provider gives up; `None` without a Batch API.
+    open_by
+        What decides where between `least` and `requests` it will be.
     budget
         Limits of the budget that was said, by name.
     prompts
@@ -70,6 +72,7 @@ class PlanReport:
     schema: Mapping[str, object] = field(repr=False)
     problems: tuple[str, ...] = ()
     least: int | None = None
+    open_by: str = "votes end when they're settled"
     changes: Mapping[str, int] = field(default_factory=dict[str, int])
     budget: Mapping[str, float] = field(default_factory=dict[str, float])
     usd_range: tuple[float, float] | None = None
@@ -128,7 +131,7 @@ class PlanReport:
 
     @property
     def _open(self) -> bool:
-        """Whether votes decide how many requests there will be."""
+        """Whether it's decided later how many requests there will be."""
         return self.least is not None and self.least < self.requests
 
     @property
@@ -137,7 +140,7 @@ class PlanReport:
 
     def _requests(self) -> str:
         sent = f"{self.requests:,} to send, {self.cached:,} answered already"
-        return f"{self.least:,} to {sent}; votes end when they're settled" if self._open else sent
+        return f"{self.least:,} to {sent}; {self.open_by}" if self._open else sent
 
     def _by_live(self) -> list[tuple[str, str]]:
         lines = [("cost", self._cost(self.usd, self.usd_range))]
@@ -224,6 +227,18 @@ def summed(reports: Sequence[PlanReport]) -> PlanReport:
         usd_batch_range=_range(report.usd_batch_range for report in reports),
         batches=None if False in known else sum(report.batches or 0 for report in reports),
         batch_seconds=first.batch_seconds,
+    )
+
+
+def bounded(fewest: PlanReport, most: PlanReport) -> PlanReport:
+    """The plan of maps of which the later ones ask only rows that the earlier ones leave open, at most all."""
+    low, high = fewest.usd_range or (fewest.usd, None), most.usd_range or (None, most.usd)
+    between = None if low[0] is None or high[1] is None else (low[0], high[1])
+    return replace(
+        most,
+        least=fewest.requests if fewest.least is None else fewest.least,
+        open_by="rows that an earlier tier is sure of end there",
+        usd_range=between,
     )
 
 

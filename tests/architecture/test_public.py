@@ -16,6 +16,8 @@ PUBLIC = [
     "Audit",
     "Budget",
     "Calibration",
+    "Cascade",
+    "CascadeReport",
     "Comparison",
     "EstimateReport",
     "Job",
@@ -34,6 +36,7 @@ PUBLIC = [
     "UsageError",
     "__version__",
     "aaudit",
+    "acascade",
     "aclassify",
     "aembed",
     "aembed_file",
@@ -49,6 +52,7 @@ PUBLIC = [
     "calibrate",
     "cancel",
     "card",
+    "cascade",
     "classify",
     "compare_runs",
     "datasets",
@@ -60,6 +64,7 @@ PUBLIC = [
     "filter",
     "job",
     "jobs",
+    "last_cascade",
     "last_run",
     "map",
     "map_file",
@@ -86,7 +91,7 @@ FRAMES = {
     "polars.LazyFrame": pl.LazyFrame({"text": ["a"]}),
     "polars.Expr": pl.col("text"),
 }
-PRESETS = ["classify", "extract", "filter", "score"]
+PRESETS = ["classify", "extract", "filter", "score", "cascade"]
 EAGER = ["audit"]
 VERBS = (
     {kind: ["map", "amap", "stream", "astream", "submit", "plan", "embed", "aembed"] for kind in FRAMES}
