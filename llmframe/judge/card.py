@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
+from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
-from llmframe import __version__
 from llmframe.errors import UsageError
 from llmframe.frames import wrap
 from llmframe.judge.agreement import agreement
@@ -102,8 +102,8 @@ def card(  # noqa: PLR0913 - what a card may show
     >>> import pandas as pd
     >>> df = pd.DataFrame({"label": ["a", "a", "b", "b"] * 10, "human": ["a", "b", "b", "b"] * 10})
     >>> found = card(df, "label", "human")
-    >>> [str(gate) for gate in found.check(min={"kappa.low": 0.6})]
-    ['kappa.low is 0.2548, less than 0.6']
+    >>> [str(gate) for gate in found.check(min={"accuracy.low": 0.6})]
+    ['accuracy.low is 0.5981, less than 0.6']
     """
     wrapped = wrap(frame)
     if wrapped.single:
@@ -126,7 +126,7 @@ def card(  # noqa: PLR0913 - what a card may show
         seed=seed,
         draws=draws,
         level=level,
-        version=__version__,
+        version=version("llmframe"),
     )
     certificate = None if selection is None else selection.certificate
     return ReportCard(
