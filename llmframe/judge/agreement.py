@@ -13,6 +13,7 @@ from llmframe.judge.rated_rows import RatedRows, labels_of, rated_rows, scale_of
 from llmframe.report.agreement import Agreement, Scale
 from llmframe.stats.agreement import MOST_LABELS, NominalAgreement, nominal_agreement
 from llmframe.stats.alpha import alpha
+from llmframe.stats.alt_test import AltTest, alt_test
 from llmframe.stats.bootstrap import DRAWS, Resampling
 from llmframe.stats.estimate import Estimate, unknown
 from llmframe.stats.numeric import NumericAgreement, numeric_agreement
@@ -34,6 +35,7 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
     group: object = None,
     scale: Scale | None = None,
     labels: Sequence[Hashable] | None = None,
+    margin: float | None = None,
     draws: int = DRAWS,
     seed: int = 0,
     level: float = 0.95,
@@ -60,6 +62,10 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
         levels are ordinal, other numbers interval, everything else nominal.
     labels
         All labels there could be; of an ordinal scale from low to high, which texts need.
+    margin
+        By how much the answers may be the worse and still replace a person, for the alternative annotator test
+        against people in columns of their own: 0.2 for experts, 0.15 for skilled people, 0.1 for crowd workers.
+        `None`: no test.
     draws
         Samples drawn anew for the intervals.
     seed
@@ -81,8 +87,8 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
 
     Notes
     -----
-    Formulas and sources stand at `llmframe.stats.agreement`, `ordinal`, `numeric`, `alpha` and `raters`. Intervals are of the
-    percentile bootstrap; shares have Wilson's where each row is its own cluster.
+    Formulas and sources stand at `llmframe.stats.agreement`, `ordinal`, `numeric`, `alpha`, `raters` and `alt_test`.
+    Intervals are of the percentile bootstrap; shares have Wilson's where each row is its own cluster.
 
     Examples
     --------
@@ -99,7 +105,13 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
         raise UsageError("`agreement` takes a frame, not a Series: it needs the gold beside the answers")
     told = rated_rows(wrapped, pred, gold, group=group)
     kind = scale_of(told, scale)
-    options = _Options(scale=kind, labels=labels_of(told, kind, labels), draws=draws, seed=seed, level=level)
+    if margin is not None and len(told.gold) < 2:  # noqa: PLR2004 - one person and another
+        raise UsageError(
+            "`margin` is for a test against people, each in a column of their own: `gold=[...]` names two or more"
+        )
+    options = _Options(
+        scale=kind, labels=labels_of(told, kind, labels), margin=margin, draws=draws, seed=seed, level=level
+    )
     found = _measured(told, options)
     if by is None:
         return found
@@ -114,6 +126,7 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
 class _Options:
     scale: Scale
     labels: Sequence[Hashable] | None
+    margin: float | None
     draws: int
     seed: int
     level: float
@@ -158,6 +171,7 @@ def _measured(told: RatedRows, options: _Options) -> Agreement:
         **{name: value for part in parts for name, value in _facts(part).items()},
         alpha=_alpha(pairs, options, keep),
         humans=_ceiling(told, options) if several else None,
+        alt_test=None if options.margin is None else _alt_test(told, options, options.margin),
     )
     return replace(found, notes=tuple(_notes(found, told, right)))
 
@@ -183,6 +197,16 @@ def _ceiling(told: RatedRows, options: _Options) -> HumanCeiling:
         seed=options.seed,
         level=options.level,
     )
+
+
+def _alt_test(told: RatedRows, options: _Options, margin: float) -> AltTest:
+    """The test on places for levels that are texts."""
+    answers, golds = told.answers, told.golds
+    if options.scale == "ordinal" and options.labels is not None:
+        places: dict[Any, int] = {label: place for place, label in enumerate(options.labels)}
+        answers = [None if cell is None else places[cell] for cell in answers]
+        golds = [[None if cell is None else places[cell] for cell in item] for item in golds]
+    return alt_test(answers, golds, scale=options.scale, margin=margin)
 
 
 def _notes(found: Agreement, told: RatedRows, right: Sequence[Any]) -> list[str]:

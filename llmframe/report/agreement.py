@@ -12,6 +12,7 @@ from typing import Final, Literal
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.report.wording import html_rows, text_rows
 from llmframe.stats.agreement import ClassAgreement
+from llmframe.stats.alt_test import AltTest
 from llmframe.stats.estimate import Estimate, unknown
 from llmframe.stats.raters import HumanCeiling
 
@@ -74,6 +75,8 @@ class Agreement:
         Krippendorff's, of the answer and the gold as two raters.
     humans
         People's alpha beside that with the answer among them; `None` with a single gold.
+    alt_test
+        Whether the answers can replace a person, with `margin=`.
     groups
         With `by=` the same for each of its values.
     notes
@@ -113,6 +116,7 @@ class Agreement:
     upper_limit: Estimate = field(default_factory=_not_told)
     alpha: Estimate = field(default_factory=_not_told)
     humans: HumanCeiling | None = None
+    alt_test: AltTest | None = None
     groups: Mapping[Hashable, Agreement] = field(default_factory=dict[Hashable, "Agreement"])
     notes: tuple[str, ...] = ()
 
@@ -150,6 +154,7 @@ class Agreement:
             "confusion": [list(row) for row in self.confusion],
             "classes": [_of_class(each) for each in self.classes],
             "humans": _of_humans(self.humans),
+            "alt_test": None if self.alt_test is None else self.alt_test.to_dict(),
             "notes": list(self.notes),
             "groups": [{"group": group, **each.to_dict()} for group, each in self.groups.items()],
         }
@@ -219,7 +224,8 @@ class Agreement:
     def _beside(self) -> list[str]:
         counts = ((self.failed, "failed"), (self.missing, "without an answer"), (self.without_gold, "without gold"))
         beside = ", ".join(f"{count:,} {word}" for count, word in counts if count)
-        return [*([f"left out: {beside}"] if beside else []), *(f"note: {note}" for note in self.notes)]
+        tested = [] if self.alt_test is None else [f"alternative annotator test: {self.alt_test}"]
+        return [*tested, *([f"left out: {beside}"] if beside else []), *(f"note: {note}" for note in self.notes)]
 
 
 CLASS_HEAD: Final = ("label", "gold", "answered", "precision", "recall", "f1")

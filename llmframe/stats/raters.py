@@ -5,16 +5,15 @@ from __future__ import annotations
 import math
 import statistics
 from collections import Counter
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 from llmframe.errors import UsageError
 from llmframe.stats.alpha import PAIR, Ratings, alphas, order_of, raters_of, why_unknown
-from llmframe.stats.bootstrap import DRAWS, Floats, Resampling
+from llmframe.stats.bootstrap import DRAWS, Resampling
 from llmframe.stats.estimate import Estimate
-from llmframe.stats.pair_counts import sorted_labels
-from llmframe.stats.panels import Level, krippendorff_alpha
+from llmframe.stats.panels import Level
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

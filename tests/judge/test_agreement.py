@@ -138,6 +138,24 @@ def test_people_are_a_ceiling_beside_the_judge():
     assert "against 3 people" in repr(found)
 
 
+def test_a_margin_asks_whether_the_judge_can_replace_a_person():
+    people = {f"h{at}": np.clip(TRUE + RANDOM.integers(-1, 2, N), 1, 5) for at in range(3)}
+    frame = pd.DataFrame(people | {"exact": TRUE, "random": RANDOM.integers(1, 6, N)})
+    assert llmframe.agreement(frame, "exact", list(people)).alt_test is None
+    assert llmframe.agreement(frame, "exact", list(people), margin=0.1).alt_test.passed
+    found = llmframe.agreement(frame, "random", list(people), margin=0.1)
+    assert not found.alt_test.passed
+    assert "alternative annotator test: not passed, won against 0 of 3 people, margin 0.1" in repr(found)
+    assert json.loads(found.to_json())["alt_test"]["winning_rate"] == 0.0
+    names = np.array(["poor", "weak", "fair", "good", "best"])
+    texts = frame.map(lambda level: names[level - 1])
+    levels = {"scale": "ordinal", "labels": names.tolist()}
+    ordered = llmframe.agreement(texts, "random", list(people), margin=0.1, **levels)
+    assert ordered.alt_test.advantage == pytest.approx(found.alt_test.advantage)
+    with pytest.raises(UsageError, match="each in a column of their own"):
+        llmframe.agreement(frame, "exact", "h0", margin=0.1)
+
+
 def test_tied_votes_are_no_gold_and_are_noted():
     frame = pd.DataFrame({"h1": list("aabb"), "h2": list("abbb"), "label": list("abbb")})
     found = llmframe.agreement(frame, "label", ["h1", "h2"])
