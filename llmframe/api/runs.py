@@ -6,6 +6,9 @@ import os
 import time
 import warnings
 import weakref
+from collections.abc import Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Final
 
 from llmframe.budget import Budget, BudgetOption, budget_of
@@ -23,6 +26,7 @@ _running: weakref.WeakSet[Run] = weakref.WeakSet()
 if hasattr(os, "register_at_fork"):  # not on Windows
     os.register_at_fork(after_in_child=_running.clear)  # its parent's: cancelling them would wake the parent's loop
 _last: Run | None = None
+_looks_for_ties: ContextVar[bool] = ContextVar("llmframe_looks_for_ties", default=False)
 
 
 def new_run(  # noqa: PLR0913 - one argument a fact of the run
@@ -110,6 +114,16 @@ def cancel() -> None:
             run.cancel()
 
 
+@contextmanager
+def looking_for_ties() -> Generator[None]:
+    """Within it no warning counts tied votes: whoever asks twice to compare the answers looks for them."""
+    token = _looks_for_ties.set(True)
+    try:
+        yield
+    finally:
+        _looks_for_ties.reset(token)
+
+
 def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
     """One warning that counts failed rows by kind and says why a run stopped; none when all rows are answered.
 
@@ -127,7 +141,8 @@ def warn_of_failures(run: Run, *, place: Place | None = None) -> None:
     if not metrics.failed and stopped:
         text = f"no row was asked about to the end; sending stopped after: {run.stop}"
         warnings.warn_explicit(text, LlmframeWarning, filename, line)
-    if unsure := unsure_counts(metrics.confidences):
+    passed_over = {"tie"} if _looks_for_ties.get() else set[str]()
+    if unsure := unsure_counts({each: rows for each, rows in metrics.confidences.items() if each not in passed_over}):
         warnings.warn_explicit(unsure, LlmframeWarning, filename, line)
     if not metrics.failed:
         return

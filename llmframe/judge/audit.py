@@ -106,7 +106,8 @@ def audit(  # noqa: PLR0913 - the facts of an audit
     prepared = prepare_audit(frame, column, judge, beside, least=least, **how)
     if plan:
         return run(prepared.records, prepared.task, options, of=audit, plan=True)
-    return prepared.audit(run(prepared.records, prepared.task, options, of=audit))
+    with prepared.asking():
+        return prepared.audit(run(prepared.records, prepared.task, options, of=audit))
 
 
 async def aaudit(  # noqa: PLR0913 - as `audit`
@@ -132,4 +133,5 @@ async def aaudit(  # noqa: PLR0913 - as `audit`
     words = {"ties": ties, "descriptions": descriptions, "instructions": instructions}
     how: dict[str, Any] = {"words": words, "options": options, "probes": probes, "rows": rows, "seed": seed}
     prepared = prepare_audit(frame, column, judge, beside, least=least, **how)
-    return prepared.audit(await arun(prepared.records, prepared.task, options, of=aaudit))
+    with prepared.asking():
+        return prepared.audit(await arun(prepared.records, prepared.task, options, of=aaudit))

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Final
 
 from llmframe.api.arguments import lazy_kind
+from llmframe.api.runs import looking_for_ties
 from llmframe.errors import UsageError
 from llmframe.frames import wrap
 from llmframe.judge.asks import columns_of
@@ -34,6 +36,11 @@ class Prepared:
     task: Task
     seed: int
     least: float
+
+    @staticmethod
+    def asking() -> AbstractContextManager[None]:
+        """What the questions are asked within: an answer that a repetition changes is no news but a result."""
+        return looking_for_ties()
 
     @property
     def records(self) -> list[dict[str, object]]:
