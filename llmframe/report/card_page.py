@@ -12,9 +12,11 @@ from llmframe.report.card_text import ABSENT
 from llmframe.report.pictures.canvas import DPI, WIDTH, data_address
 
 STYLE: Final = """
-.llmframe-card { font: 14px/1.45 system-ui, sans-serif; max-width: 46em; }
+.llmframe-card { font: 14px/1.45 system-ui, sans-serif; max-width: 58em; }
 .llmframe-card table { border-collapse: collapse; margin: .4em 0 .8em; }
 .llmframe-card th, .llmframe-card td { text-align: left; vertical-align: top; padding: .15em 1em .15em 0; }
+.llmframe-card .data { overflow-x: auto; }
+.llmframe-card .data th, .llmframe-card .data td { white-space: nowrap; }
 .llmframe-card thead th { border-bottom: 1px solid #bbb; }
 .llmframe-card h2 { font-size: 1.15em; margin: 1.2em 0 .2em; border-bottom: 1px solid #ddd; }
 .llmframe-card h1 { font-size: 1.3em; margin: .3em 0; }
@@ -68,7 +70,9 @@ def _table(table: Table) -> str:
         f"<tr><th scope='row'>{html.escape(first)}</th>{''.join(f'<td>{html.escape(text)}</td>' for text in rest)}</tr>"
         for first, *rest in table.rows
     )
-    return f"<table>{f'<thead><tr>{head}</tr></thead>' if head else ''}<tbody>{rows}</tbody></table>"
+    if not head:
+        return f"<table><tbody>{rows}</tbody></table>"
+    return f"<div class='data'><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>"
 
 
 def _picture(picture: Picture) -> str:

@@ -53,26 +53,27 @@ def bias_section(audit: Audit | None) -> Section:
         lines=tuple(lines),
         values=values,
         tables=(Table(head=audit.names, rows=tuple(tuple(row) for row in audit.table())),),
-        pictures=(_picture(audit),) if any(finding.effect.known for finding in audit.findings) else (),
+        pictures=_pictures(audit),
         notes=(*audit.notes(), audit.rule),
     )
 
 
-def _picture(audit: Audit) -> Picture:
-    rows = [_row(finding) for finding in audit.findings]
-    told = "; ".join(f"{finding.probe} {finding.verdict}" for finding in audit.findings)
-    return Picture(
-        name="bias",
-        alt=f"Forest plot of effects: {told}.",
-        draw=partial(
-            forest_plot,
-            rows,
-            null=0.0,
-            x="effect, 95 % interval; 0 is no bias",
-            legend={mark: text for mark, text in LEGEND.items() if mark in {row.mark for row in rows}},
-            title=f"Bias audit of a {audit.judge} judge, {audit.rows:,} rows",
-        ),
+def _pictures(audit: Audit) -> tuple[Picture, ...]:
+    """The effects of experiments; what was only observed has units of its own."""
+    findings = [finding for finding in audit.findings if finding.verdict != "observational"]
+    if not any(finding.effect.known for finding in findings):
+        return ()
+    rows = [_row(finding) for finding in findings]
+    draw = partial(
+        forest_plot,
+        rows,
+        null=0.0,
+        x="effect, 95 % interval; 0 is no bias",
+        legend={mark: text for mark, text in LEGEND.items() if mark in {row.mark for row in rows}},
+        title=f"Bias audit of a {audit.judge} judge, {audit.rows:,} rows",
     )
+    told = "; ".join(f"{finding.probe} {finding.verdict}" for finding in findings)
+    return (Picture(name="bias", alt=f"Forest plot of effects: {told}.", draw=draw),)
 
 
 def _row(finding: Finding) -> ForestRow:

@@ -93,8 +93,8 @@ def reliability_section(  # noqa: PLR0913 - the facts of a bootstrap
 
 def _error_text(found: ConfidenceScores) -> str:
     low, high = number_text(found.chance.low), number_text(found.chance.high)
-    said = "no more than chance makes of true confidences" if found.by_chance else "more than chance makes of them"
-    return f"{number_text(found.ece)}; {said} ({low} to {high})"
+    compared = "no more" if found.by_chance else "more"
+    return f"{number_text(found.ece)}, {compared} than the {low} to {high} that true confidences have by chance"
 
 
 def _table(bins: Sequence[ReliabilityBin]) -> Table:

@@ -33,6 +33,12 @@ AUDIT = Audit(
             detectable=0.08,
             verdict="clear at this power",
         ),
+        Finding(
+            probe="length",
+            measure="growth of the log-odds",
+            effect=Estimate(value=2.5, low=1.0, high=4.0, n=90),
+            verdict="observational",
+        ),
         Finding(probe="template", measure="shift", effect=unknown("no row"), verdict="unknown"),
     ),
 )
@@ -46,12 +52,13 @@ def test_each_probe_has_its_effect_and_q_and_findings_are_counted():
     assert part.values["bias.verbosity.q"] == 0.4
     assert math.isnan(part.values["bias.template"])
     assert dict(part.lines)["biased"] == "position"
-    assert len(part.tables[0].rows) == 3
+    assert len(part.tables[0].rows) == 4
 
 
 def test_the_picture_tells_verdicts_by_marks_and_words():
     axes, beside = bias_section(AUDIT).pictures[0].draw().axes
     assert [tick.get_text() for tick in beside.get_yticklabels()] == ["+0.20, q < 0.001", "+0.01, q = 0.400", "unknown"]
+    # what was observed is in the table alone
     assert [tick.get_text() for tick in axes.get_yticklabels()] == ["position", "verbosity", "template"]
 
 

@@ -32,8 +32,8 @@ def test_the_error_is_told_beside_what_chance_makes():
     told = [
         dict(reliability_section(*each, name="c", **OPTIONS).lines)["calibration error"] for each in (honest, boastful)
     ]
-    assert "no more than chance" in told[0]
-    assert "; more than chance" in told[1]
+    assert ", no more than the " in told[0]
+    assert ", more than the " in told[1]
 
 
 def test_without_rows_the_part_is_absent_and_its_keys_unknown():
