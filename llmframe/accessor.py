@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llmframe.errors import LlmframeWarning, UsageError
 from llmframe.frames.hook import on_import
-from llmframe.judge.verbs import EAGER, PRESETS, PresetVerbs
+from llmframe.judge.verbs import LAZY, PRESETS, PresetVerbs
 from llmframe.options import UNSET, BudgetOption, CacheOption, OutputMode, Prices, Priority, Unset
 
 if TYPE_CHECKING:
@@ -39,10 +39,7 @@ class Verbs(PresetVerbs):
         """The verbs by name; a lazy query has few, for its rows aren't there yet, and presets need a frame."""
         kind = type(self._frame).__name__
         verbs = ["map"] if kind in ("LazyFrame", "Expr") else list(_VERBS)
-        presets = {
-            "LazyFrame": tuple(each for each in PRESETS if each not in EAGER),
-            "DataFrame": tuple(f"{a}{each}" for each in PRESETS for a in ("", "a")),
-        }
+        presets = {"LazyFrame": LAZY, "DataFrame": tuple(f"{a}{each}" for each in PRESETS for a in ("", "a"))}
         return f"<llm verbs of {kind}: {', '.join([*verbs, *presets.get(kind, ())])}>"
 
     def map(  # noqa: D102, PLR0913 - documented by the function; written out, so that `df.llm.map?` helps

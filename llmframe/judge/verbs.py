@@ -13,8 +13,8 @@ from llmframe.errors import UsageError
 PRESETS: Final = ("classify", "extract", "filter", "score", "pairwise", "cascade", "audit")
 """Names of the presets; each has an async twin, whose name begins with `a`."""
 
-EAGER: Final = ("audit",)
-"""Those that need rows that are there."""
+LAZY: Final = PRESETS[:-1]
+"""Those that a lazy query has, too: an audit needs rows that are there."""
 
 
 class PresetVerbs:
