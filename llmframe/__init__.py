@@ -47,6 +47,8 @@ if TYPE_CHECKING:
     from llmframe.judge.filter import afilter, filter  # noqa: A004 - the preset's name
     from llmframe.judge.pairwise import apairwise, pairwise
     from llmframe.judge.ranking import rank
+    from llmframe.judge.review import pick_for_review
+    from llmframe.judge.review_files import from_review_file, to_review_file
     from llmframe.judge.rubric import Rubric
     from llmframe.judge.score import ascore, score
     from llmframe.judge.selecting import select
@@ -114,6 +116,7 @@ __all__ = [
     "estimate",
     "extract",
     "filter",
+    "from_review_file",
     "job",
     "jobs",
     "last_cascade",
@@ -122,6 +125,7 @@ __all__ = [
     "map_file",
     "options",
     "pairwise",
+    "pick_for_review",
     "plan",
     "plan_file",
     "rank",
@@ -131,6 +135,7 @@ __all__ = [
     "stream",
     "submit",
     "testing",
+    "to_review_file",
     "use",
 ]
 
@@ -177,6 +182,7 @@ _HOMES = {
     "estimate": "llmframe.judge.estimating",
     "extract": "llmframe.judge.extract",
     "filter": "llmframe.judge.filter",
+    "from_review_file": "llmframe.judge.review_files",
     "job": "llmframe.api.joblist",
     "jobs": "llmframe.api.joblist",
     "last_cascade": "llmframe.judge.course",
@@ -184,6 +190,7 @@ _HOMES = {
     "map": "llmframe.api.verbs",
     "map_file": "llmframe.api.files",
     "pairwise": "llmframe.judge.pairwise",
+    "pick_for_review": "llmframe.judge.review",
     "plan": "llmframe.api.verbs",
     "plan_file": "llmframe.api.files",
     "rank": "llmframe.judge.ranking",
@@ -191,6 +198,7 @@ _HOMES = {
     "select": "llmframe.judge.selecting",
     "stream": "llmframe.api.stream_verbs",
     "submit": "llmframe.api.jobs",
+    "to_review_file": "llmframe.judge.review_files",
 }
 _MODULES = ("datasets", "testing")
 

@@ -108,6 +108,8 @@ def weighted_mean(  # noqa: PLR0913 - the facts of an estimate
         )
     half = spread_quantile(level, n - 1) * error
     notes += [few_gold(n), _narrow(known[picked], said[picked])]
+    if alone.high - alone.low < 2 * half:
+        notes.append("the judge is of no help: the known answers alone have the narrower interval")
     estimate = replace(full, low=value - half, high=value + half, reason="; ".join(filter(None, notes)))
     return Corrected(
         estimate=bounded(estimate, bounds),

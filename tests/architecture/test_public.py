@@ -62,6 +62,7 @@ PUBLIC = [
     "estimate",
     "extract",
     "filter",
+    "from_review_file",
     "job",
     "jobs",
     "last_cascade",
@@ -70,6 +71,7 @@ PUBLIC = [
     "map_file",
     "options",
     "pairwise",
+    "pick_for_review",
     "plan",
     "plan_file",
     "rank",
@@ -79,6 +81,7 @@ PUBLIC = [
     "stream",
     "submit",
     "testing",
+    "to_review_file",
     "use",
 ]
 """What `import llmframe` promises; a change here is a line in CHANGELOG.md."""

@@ -118,3 +118,11 @@ def test_it_is_unbiased_and_covers_where_doubtful_rows_are_picked_more_often():
     assert abs(np.mean(misses)) < 3 * np.std(misses) / math.sqrt(600)
     assert 0.93 <= covered / 600 <= 0.97
     assert unweighted > 590
+
+
+def test_a_judge_that_makes_it_worse_is_told():
+    random = np.random.default_rng(4)
+    truth = random.random(400) < 0.5
+    gold = np.where(np.arange(400) < 150, truth, NAN)
+    assert "the judge is of no help" in weighted_mean(~truth, gold, [0.375] * 400).estimate.reason
+    assert weighted_mean(np.where(np.arange(400) % 9 == 0, ~truth, truth), gold, [0.375] * 400).estimate.reason == ""
