@@ -27,7 +27,7 @@ from llmframe.judge.judges import Models
 from llmframe.judge.panel import Vote, panelled, put_to
 from llmframe.judge.task import Ask, Task
 from llmframe.judge.thresholds import checked_gold, passing
-from llmframe.judge.tier_columns import GOES_ON, META, TierColumns, Types, tier_prefix
+from llmframe.judge.tier_columns import ERROR, GOES_ON, META, TierColumns, Types, tier_prefix
 from llmframe.judge.tiers import Cascade, Tiers, cascade_of, tiers_of
 from llmframe.options import UNSET
 
@@ -94,6 +94,8 @@ def cascaded(
         task.types or tuple(columns_of(task.asks[0], {**options, **own}))
         for task, own in zip(tasks, forced, strict=True)
     ]
+    if not any(name in ERROR for name, _ in types[0]):
+        raise UsageError("`into` would make one struct of several fields; leave it out, name them by `prefix=`")
     columns = TierColumns(
         tiers=tiers,
         types=tuple(types),

@@ -174,7 +174,7 @@ class CascadeReport:
                 f"{tier.failed:,}",
                 _threshold(tier.threshold),
                 f"{tier.requests:,}",
-                dollars(tier.usd) if tier.requests else "nothing",
+                _cost(tier),
                 f"{tier.error} of {tier.error.n:,}" if tier.error.known else "unknown",
             ]
             for tier in self.tiers
@@ -199,6 +199,10 @@ def _promise(tier: TierReport, following: str) -> str:
         return text
     advice = f" {found.advice[:1].upper()}{found.advice[1:]}." if found.advice else ""
     return f"{text} So all its rows went on to {following!r}.{advice}"
+
+
+def _cost(tier: TierReport) -> str:
+    return "nothing" if not tier.requests else "unknown" if tier.usd is None else dollars(tier.usd)
 
 
 def _threshold(number: float) -> str:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from llmframe.core.columns import ColumnType
 from llmframe.errors import UsageError
-from llmframe.frames.derived import derive, dropped, exploded, names_of, rows_where
+from llmframe.frames.derived import derive, dropped, exploded, names_of, rows_where, where_true
 
 INT = ColumnType("int")
 SIZE = ColumnType("enum", labels=("short", "long"))
@@ -264,3 +264,16 @@ def test_every_kind_explodes_alike(sizes: list[list[int] | None]):
 
 
 POLARS = {"what": pl.String, "count": pl.Int64}
+
+
+def test_a_column_of_booleans_tells_which_rows_are_asked():
+    for frame in [
+        pd.DataFrame({"t": ["a", "b", "c"], "on": pd.array([True, False, None], dtype="boolean")}),
+        pl.DataFrame({"t": ["a", "b", "c"], "on": [True, False, None]}),
+        pa.table({"t": ["a", "b", "c"], "on": [True, False, None]}),
+        [{"t": "a", "on": True}, {"t": "b", "on": False}, {"t": "c", "on": None}],
+    ]:
+        assert where_true(frame, "on") == [True, False, False]
+    lazy: Any = where_true(pl.LazyFrame({"on": [True]}), "on")
+    assert lazy.meta.output_name() == "on"
+    assert where_true([], "on") is None

@@ -145,6 +145,36 @@ def test_finish_gets_all_columns_and_the_calls_prefix(provider: Provider):
     assert provider.requests == 4
 
 
+def narrowed() -> Task:
+    """Two asks, the second one of the rows that the first one's `after` left."""
+
+    def after(frame: Any, prefix: str) -> Any:
+        assert f"{prefix}one_response" in frame.columns
+        return derive(
+            frame, ["t"], [(prefix + "long", ColumnType("bool"))], lambda cells: [[len(str(t)) > 1 for t in cells[0]]]
+        )
+
+    first = Ask(template="{t}?", schema=str, prefix="one_", after=after)
+    return Task(asks=(first, Ask(template="{t}!", schema=str, prefix="two_", rows="long")), verdict="")
+
+
+@pytest.mark.parametrize("make", [pd.DataFrame, pl.DataFrame])
+def test_a_later_ask_may_be_of_the_rows_that_an_earlier_one_left(provider: Provider, make: Any):
+    out = run(make({"t": ["a", "bb", "cc"]}), narrowed(), {"client": provider, "cache": False, "prefix": "p_"})
+    assert provider.requests == 5
+    assert wrap(out).cells([list(out.columns).index("p_two_response")], 0, 3)[0][0] is None
+
+
+async def test_so_it_may_in_async_code(provider: Provider):
+    await arun(pd.DataFrame({"t": ["a", "bb"]}), narrowed(), {"client": provider, "cache": False})
+    assert provider.requests == 3
+
+
+def test_a_plan_counts_such_an_ask_from_none_to_all(provider: Provider):
+    plan = run(pd.DataFrame({"t": ["a", "bb", "cc"]}), narrowed(), {"client": provider, "cache": False}, plan=True)
+    assert (plan.least, plan.requests) == (3, 6)
+
+
 def test_what_an_ask_decides_is_not_the_calls_to_say(provider: Provider):
     for name, value in {"into": "other", "schema": Label, "prompt_template": "{a}"}.items():
         with pytest.raises(UsageError, match=f"`{name}` is decided by the preset"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 
 from llmframe.report import PlanReport
-from llmframe.report.plan_report import summed
+from llmframe.report.plan_report import bounded, summed
 
 PLAN = PlanReport(
     model="gpt-4o-mini",
@@ -146,3 +146,14 @@ def test_a_sum_with_an_unknown_price_is_unknown():
     both = summed([PLAN, dataclasses.replace(PLAN, usd=None, batch_api=False)])
     assert (both.usd, both.usd_range, both.batch_api) == (None, None, False)
     assert summed([PLAN, dataclasses.replace(PLAN, batch_api=True)]).batch_api is None
+
+
+def test_later_maps_that_ask_what_is_left_are_at_most_all_of_them():
+    first = dataclasses.replace(PLAN, requests=600, least=200, usd_range=(0.001, 0.004))
+    whole = dataclasses.replace(PLAN, requests=1200, least=900, usd_range=(0.003, 0.02))
+    found = bounded(first, whole)
+    assert (found.least, found.requests, found.usd_range) == (200, 1200, (0.001, 0.02))
+    assert "200 to 1,200 to send, 100 answered already; rows that an earlier tier is sure of end there" in repr(found)
+    plain = bounded(dataclasses.replace(PLAN, usd=0.5), dataclasses.replace(PLAN, requests=900, usd=2.0))
+    assert (plain.least, plain.usd_range) == (700, (0.5, 2.0))
+    assert bounded(dataclasses.replace(PLAN, usd=None), PLAN).usd_range is None
