@@ -87,7 +87,8 @@ def variants_of(probes: Iterable[str]) -> tuple[str, ...]:
 def findings_of(answers: Answers, probes: Sequence[str], beside: Beside, *, least: float) -> tuple[Finding, ...]:
     """What each probe found, weighed together."""
     found = {name: _probed(name, answers, beside, least) for name in probes}
-    rates = false_discovery([each.shift.p if each.decides else math.nan for each in found.values()])
+    tested = [each.shift.p if each.decides else math.nan for each in found.values()]
+    rates, tests = false_discovery(tested), sum(not math.isnan(p) for p in tested)
     return tuple(
         Finding(
             probe=name,
@@ -96,7 +97,7 @@ def findings_of(answers: Answers, probes: Sequence[str], beside: Beside, *, leas
             p=each.shift.p,
             q=rate,
             detectable=each.shift.detectable,
-            verdict=verdict(each, rate, least=least),
+            verdict=verdict(each, rate, least=least, tests=tests),
             clusters=each.shift.clusters,
             facts=each.facts,
             note=each.note,
@@ -105,7 +106,7 @@ def findings_of(answers: Answers, probes: Sequence[str], beside: Beside, *, leas
     )
 
 
-def verdict(probed: Probed, q: float, *, least: float) -> Verdict:
+def verdict(probed: Probed, q: float, *, least: float, tests: int) -> Verdict:
     """What a probe comes to; see `Finding`."""
     if not probed.decides:
         return "observational"
@@ -113,7 +114,7 @@ def verdict(probed: Probed, q: float, *, least: float) -> Verdict:
         return "unknown"
     if q <= LEVEL:
         return "biased"
-    enough = probed.shift.clusters >= FEW_CLUSTERS and probed.shift.detectable <= least
+    enough = probed.shift.clusters >= FEW_CLUSTERS and probed.shift.detectable_among(tests) <= least
     return "clear at this power" if enough else "underpowered"
 
 

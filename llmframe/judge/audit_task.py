@@ -89,7 +89,7 @@ def prepare_audit(  # noqa: PLR0913 - the facts of an audit
     UsageError
         For whatever can't work.
     """
-    taken = next((name for name in DECIDED if options.get(name) not in (None, False)), None)
+    taken = next((name for name in DECIDED if not _is_default(options.get(name))), None)
     if taken is not None:
         raise UsageError(
             f"`{taken}` has no place in an audit, which draws rows of its own and counts verdicts; leave it out"
@@ -114,6 +114,10 @@ def prepare_audit(  # noqa: PLR0913 - the facts of an audit
         seed=seed,
         least=least,
     )
+
+
+def _is_default(value: object) -> bool:
+    return value is None or value is False or (isinstance(value, str) and value in ("", "skip", "native"))
 
 
 def _task(judge: Judge, probes: Sequence[str], options: Mapping[str, object]) -> Task:

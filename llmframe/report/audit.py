@@ -39,8 +39,9 @@ class Finding:
     detectable
         Least effect that a test of this probe alone finds with power 0.8: (z(.975) + z(.8)) SE.
     verdict
-        `"biased"`: q is at most 0.05. `"clear at this power"`: it isn't, and an effect of `Audit.least` would have
-        been found, by 15 items or clusters at least. `"underpowered"`: it isn't, and such an effect could have been
+        `"biased"`: q is at most 0.05. `"clear at this power"`: it isn't, though an effect of `Audit.least` would have
+        been found in four of five audits, even as the only one among all their tests; and there are 15 items or
+        clusters at least. `"underpowered"`: it isn't, and such an effect could have been
         missed. `"observational"`: no experiment, so nothing is decided. `"unknown"`: there is no p.
     facts
         Further numbers by name.

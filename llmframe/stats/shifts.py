@@ -26,6 +26,9 @@ PARTS: Final = 24
 MOST_STEPS: Final = 200_000
 """Longest exact distribution of a sum; beyond it the normal one is as good."""
 
+ALPHA: Final = 0.05
+"""Level of the tests."""
+
 POWER: Final = 0.8
 """Power at which the least detectable effect is told."""
 
@@ -54,8 +57,18 @@ class Shift:
     @property
     def detectable(self) -> float:
         """Least effect that a test of it alone finds with power 0.8 at the 5 % level: (z(.975) + z(.8)) SE."""
+        return self.detectable_among(1)
+
+    def detectable_among(self, tests: int) -> float:
+        """Least effect that is found with power 0.8 as the only one among so many tests: (z(1 - .025 / m) + z(.8)) SE.
+
+        Parameters
+        ----------
+        tests
+            m, from 1 on: Benjamini and Hochberg ask of the smallest p that it is at most 0.05 / m.
+        """
         # the one-sided quantile of 0.8 is the two-sided one of 0.6
-        return (quantile(0.95) + quantile(2 * POWER - 1)) * self.se
+        return (quantile(1 - ALPHA / tests) + quantile(2 * POWER - 1)) * self.se
 
 
 def mean_shift(

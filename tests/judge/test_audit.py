@@ -15,7 +15,7 @@ import pytest
 import llmframe
 from llmframe.testing import Provider
 
-ROWS = 30
+ROWS = 40
 RANDOM = random.Random(0)
 LEVELS = RANDOM.choices(range(1, 6), k=ROWS)
 FRAME = pd.DataFrame(

@@ -118,7 +118,28 @@ def shift(*, p: float, se: float, clusters: int = 100) -> Probed:
     ],
 )
 def test_a_verdict_is_by_q_and_then_by_what_would_have_been_found(probed: Probed, q: float, expected: str):
-    assert verdict(probed, q, least=0.1) == expected
+    assert verdict(probed, q, least=0.1, tests=1) == expected
+
+
+def test_among_other_tests_it_takes_more_to_be_clear():
+    # of 5 tests (2.5758 + 0.8416) * SE: 0.0998 of 0.0292, 0.1001 of 0.0293
+    assert verdict(shift(p=0.3, se=0.0292), 0.6, least=0.1, tests=5) == "clear at this power"
+    assert verdict(shift(p=0.3, se=0.0293), 0.6, least=0.1, tests=5) == "underpowered"
+
+
+@pytest.mark.parametrize(
+    ("probe", "planted"), [("template", {"reworded": 0.1}), ("position", {"first": 0.17, "noise": 0.15})]
+)
+def test_an_effect_of_the_told_detectable_size_is_found_in_four_fifths_of_all_audits(
+    probe: str, planted: dict[str, float]
+):
+    said = (
+        answers(PAIR, pair_judge(**planted), seed=seed, variants=("swapped", "again", "worded")) for seed in range(80)
+    )
+    each = [found(one, [probe])[probe] for one in said]
+    effect, detectable = (sum(values) / 80 for values in ([f.effect.value for f in each], [f.detectable for f in each]))
+    assert effect == pytest.approx(detectable, rel=0.15)
+    assert sum(f.p <= 0.05 for f in each) / 80 == pytest.approx(0.8, abs=0.1)
 
 
 def test_an_observation_decides_nothing_and_counts_for_no_test():

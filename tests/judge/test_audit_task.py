@@ -19,7 +19,7 @@ RUBRIC = llmframe.Rubric("Is it clear?", range(1, 6))
 @pytest.mark.parametrize(
     ("said", "message"),
     [
-        ({"where": [True] * 3}, "`where` has no place in an audit"),
+        ({"where": pd.Series([True] * 3)}, "`where` has no place in an audit"),
         ({"confidence": "logprobs"}, "`confidence` has no place in an audit"),
         ({"prefix": "p_"}, "`prefix` has no place"),
         ({"least": 0}, "`least` is the smallest effect that matters, between 0 and 1, got 0"),
