@@ -229,5 +229,5 @@ def _notes(found: Agreement, told: RatedRows, right: Sequence[Any]) -> list[str]
         gold is None and any(each is not None for each in item) for gold, item in zip(right, told.golds, strict=True)
     )
     if ties:
-        notes.append(f"{ties:,} rows have no gold because people's votes are tied")
+        notes.append(f"{ties:,} {'row has' if ties == 1 else 'rows have'} no gold because people's votes are tied")
     return notes

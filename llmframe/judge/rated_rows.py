@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 from typing import Any, Final, cast
 
 from llmframe.errors import UsageError
@@ -83,9 +84,9 @@ def rated_rows(frame: Frame, pred: object, gold: object, *, group: object) -> Ra
     # lists beside answers that are none are everybody's ratings
     if len(sides) == 1 and _lists(sides[0]) and not _lists(cells):
         sides = _spread(sides[0])
-    answers = [None if error is not None else cell for cell, error in zip(comparable(cells), errors, strict=True)]
+    answers = [None if error is not None else cell for cell, error in zip(_plain(cells), errors, strict=True)]
     name = pred if isinstance(pred, str) else "answers"
-    answers, golds, numeric = _numbers(name, answers, [comparable(side) for side in sides])
+    answers, golds, numeric = _numbers(name, answers, [_plain(side) for side in sides])
     clusters = None
     if group is not None:
         clusters = comparable(said_or_column([frame], group, argument="group"))
@@ -133,6 +134,11 @@ def _spread(cells: Sequence[object]) -> list[list[object]]:
     return [[row[at] if at < len(row) else None for row in rows] for at in range(max(map(len, rows)) or 1)]
 
 
+def _plain(cells: Sequence[object]) -> list[Any]:
+    """Cells by which rows are compared; decimal numbers are floats."""
+    return [float(cell) if isinstance(cell, Decimal) else cell for cell in comparable(cells)]
+
+
 def _numbers(name: str, answers: list[Any], golds: list[list[Any]]) -> tuple[list[Any], list[list[Any]], bool]:
     """Both sides with their numbers whole if all are, and whether there are numbers."""
     left, right = (
@@ -140,11 +146,10 @@ def _numbers(name: str, answers: list[Any], golds: list[list[Any]]) -> tuple[lis
     )
     kinds = [all(isinstance(cell, int | float) for cell in side) for side in (left, right)]
     if left and right and kinds[0] != kinds[1]:
-        which = ("answers", "gold") if kinds[0] else ("gold", "answers")
-        raise UsageError(
-            f"the {which[0]} of {name!r} are numbers and the {which[1]} aren't, so none could ever be equal; convert "
-            "one of the two"
-        )
+        told = f"the answers {name!r} are numbers and the gold isn't"
+        if kinds[1]:
+            told = f"the gold is numbers and the answers {name!r} aren't"
+        raise UsageError(f"{told}, so none could ever be equal; convert one of the two")
     values = [*left, *right]
     if not all(kinds) or all(isinstance(cell, bool) for cell in values):
         return answers, golds, False

@@ -67,8 +67,8 @@ def ordinal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
     gold, pred
         The right level and the answered one of each item, none of them null.
     labels
-        All levels from low to high; `None`: those between the least and the greatest that come, if they are whole
-        numbers, else those that come. Texts have no order of their own.
+        All levels from low to high; `None`: of whole numbers all between the least and the greatest that come, or
+        those that come where that were more than `MOST_CLASSES`. Texts have no order of their own.
     clusters
         What each item belongs to; `None`: each is its own.
     draws, seed, level
@@ -77,8 +77,8 @@ def ordinal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
     Raises
     ------
     UsageError
-        If lengths differ, a level is none of `labels`, texts come without `labels`, there are more than `MOST_CLASSES`
-        levels, or an argument is out of range.
+        If lengths differ, a level is none of `labels`, texts or parts of numbers come without `labels`, there are more
+        than `MOST_CLASSES` levels, or an argument is out of range.
     MissingExtraError
         Without scikit-learn or scipy: `pip install 'llmframe[judge]'`.
 
@@ -120,7 +120,13 @@ def levels_of(gold: Sequence[Hashable], pred: Sequence[Hashable]) -> list[Any] |
             f"{text!r} is no number, and texts have no order of their own; name the levels from low to high: "
             "`labels=[...]`"
         )
-    if all(float(label).is_integer() for label in seen) and max(seen) - min(seen) < MOST_CLASSES:
+    other = next((label for label in seen if not float(label).is_integer()), None)
+    if other is not None:
+        raise UsageError(
+            f'{other!r} is between two levels: take such numbers as they are, `scale="interval"`, or name all levels '
+            "from low to high: `labels=[...]`"
+        )
+    if max(seen) - min(seen) < MOST_CLASSES:
         return list(range(int(min(seen)), int(max(seen)) + 1))
     return sorted(seen)
 

@@ -160,7 +160,7 @@ def test_tied_votes_are_no_gold_and_are_noted():
     frame = pd.DataFrame({"h1": list("aabb"), "h2": list("abbb"), "label": list("abbb")})
     found = llmframe.agreement(frame, "label", ["h1", "h2"])
     assert (found.n, found.without_gold) == (3, 1)
-    assert "1 rows have no gold because people's votes are tied" in found.notes
+    assert "1 row has no gold because people's votes are tied" in found.notes
 
 
 def test_ordered_texts_are_ordinal_by_their_labels():

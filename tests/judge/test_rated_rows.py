@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
+
 import pandas as pd
 import polars as pl
 import pytest
@@ -75,10 +77,16 @@ def test_whole_numbers_are_whole_whatever_the_column_holds():
 
 
 def test_numbers_never_equal_texts():
-    with pytest.raises(UsageError, match="the gold of 'label' are numbers and the answers aren't"):
+    with pytest.raises(UsageError, match="the gold is numbers and the answers 'label' aren't"):
         told({"human": [1, 2], "label": ["1", "2"]})
-    with pytest.raises(UsageError, match="the answers of 'label' are numbers and the gold aren't"):
+    with pytest.raises(UsageError, match="the answers 'label' are numbers and the gold isn't"):
         told({"human": ["1", "2"], "label": [1, 2]})
+
+
+def test_decimal_numbers_are_numbers():
+    found = told({"human": [Decimal("1.5"), Decimal(2)], "label": [1.5, 2.0]}, kind=pl.DataFrame)
+    assert found.golds == [[1.5], [2.0]]
+    assert scale_of(found, None) == "interval"
 
 
 def test_texts_are_on_no_interval_scale():

@@ -65,7 +65,14 @@ def test_a_harsh_judge_correlates_and_has_a_bias():
 def test_a_level_that_nobody_gave_keeps_its_distance():
     # 3 and 5 are two levels apart though no 4 comes
     assert ordinal_agreement([3, 3, 5, 5], [3, 5, 3, 5]).labels == (3, 4, 5)
-    assert ordinal_agreement([0.0, 0.5, 2.0], [0.5, 0.5, 2.0]).labels == (0.0, 0.5, 2.0)
+    # tens are levels next to each other
+    assert ordinal_agreement([0, 50, 100], [50, 50, 100]).labels == (0, 50, 100)
+
+
+def test_parts_of_numbers_are_no_levels_unless_they_are_named():
+    with pytest.raises(UsageError, match=r'0\.5 is between two levels: .*`scale="interval"`'):
+        ordinal_agreement([0.0, 0.5], [0.5, 0.5])
+    assert ordinal_agreement([0.0, 0.5], [0.5, 0.5], labels=[0.0, 0.5, 1.0]).mae.value == 0.25
 
 
 def test_texts_have_the_order_they_are_given():
