@@ -21,6 +21,13 @@ MOST_TOLD: Final = 8
 """Labels that an error names."""
 
 
+WHOLE: Final = 1.5
+"""Rows that are estimated to be there, over the frame's, from which on the frame is but a part of them."""
+
+EVERY: Final = 1.05
+"""The same where every row is known: then each was picked for sure."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EstimateRows:
     """Numbers by row, of the whole frame.
@@ -94,15 +101,22 @@ def less(second: EstimateRows, first: EstimateRows, names: tuple[str, str]) -> E
     )
 
 
-def chances(frame: Frame, probability: object, known: NDArray[np.bool_]) -> tuple[Floats, str]:
+def chances(
+    frame: Frame, probability: object, known: NDArray[np.bool_], answered: NDArray[np.bool_]
+) -> tuple[Floats, str]:
     """The probabilities by which rows were picked, nan where nobody tells, and what is to be said.
 
     Where only picked rows have one, picked rows that nobody labelled are made up for by the others.
 
+    Parameters
+    ----------
+    known, answered
+        Whether each row has gold and an answer of the judge's; whether it has the latter.
+
     Raises
     ------
     UsageError
-        If a known row has none.
+        If a known row has none, or the frame is but a part of what was picked from.
     """
     found = np.array(
         [
@@ -117,6 +131,7 @@ def chances(frame: Frame, probability: object, known: NDArray[np.bool_]) -> tupl
             f"{lacking:,} rows with gold have no probability in `probability`: each row that was picked has one; drop "
             "the gold of rows that weren't picked, or fill in theirs"
         )
+    _check_whole(found[known], int(answered.sum()))
     left = int((told & ~known).sum())
     if not left or told.all():
         return found, ""
@@ -126,6 +141,20 @@ def chances(frame: Frame, probability: object, known: NDArray[np.bool_]) -> tupl
         "right only if those were left by chance"
     )
     return found * part, note
+
+
+def _check_whole(found: Floats, rows: int) -> None:
+    """The sum of 1 / probability estimates how many rows there were to pick from."""
+    if not ((found > 0) & (found <= 1)).all():
+        return  # refused where the terms are weighted
+    there = float((1 / found).sum())
+    most = len(found) * 2 >= rows  # of a whole frame that would have taken probabilities of a half and more
+    if (most and there > WHOLE * rows) or (len(found) == rows and there > EVERY * rows):
+        raise UsageError(
+            f"by their probabilities the known rows were picked from about {there:,.0f} rows, and this frame has "
+            f"{rows:,}: pass the whole frame, with the judge's answers to the rows that weren't picked; "
+            "`llmframe.from_review_file(frame, path)` puts the labels into it"
+        )
 
 
 def _scores(cells: Sequence[object], name: object, argument: str) -> Floats:

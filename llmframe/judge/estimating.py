@@ -119,7 +119,8 @@ def estimate(  # noqa: PLR0913 - the facts of an estimate
             by_class=method == "rogan_gladen",
             what=WHAT,
         )
-    chance, note = (None, "") if probability is None else chances(wrapped, probability, known)
+    asked = probability is not None and method != "naive"
+    chance, note = chances(wrapped, probability, known, answered) if asked else (None, "")
     if chance is not None and np.ptp(chance[known]) <= EQUAL * chance[known].max():
         chance = None  # a random sample, for which a better formula exists
     question = Question(

@@ -88,14 +88,14 @@ def test_a_difference_is_known_where_both_are():
 
 
 def picked(cells: list[float | None], known: list[bool]) -> tuple[list[float | None], str]:
-    found, note = chances(wrap([{"p": cell} for cell in cells]), "p", np.array(known))
+    found, note = chances(wrap([{"p": cell} for cell in cells]), "p", np.array(known), np.ones(len(cells), dtype=bool))
     return told(found), note
 
 
 def test_picked_rows_that_nobody_labelled_are_made_up_for_and_told():
-    found, note = picked([0.5, 0.2, None, 0.4, 0.4], [True, True, False, False, True])
+    found, note = picked([0.5, 0.4, None, 0.4, 0.4], [True, True, False, False, True])
     # three of the four picked rows are known
-    assert found == pytest.approx([0.375, 0.15, None, 0.3, 0.3])
+    assert found == pytest.approx([0.375, 0.3, None, 0.3, 0.3])
     assert note.startswith("1 of 4 picked rows have no gold")
 
 
@@ -109,3 +109,23 @@ def test_otherwise_probabilities_stay_as_they_are(cells: list[float | None]):
 def test_a_known_row_without_a_probability_is_refused():
     with pytest.raises(UsageError, match="1 rows with gold have no probability in `probability`"):
         picked([None, 0.5], [True, True])
+
+
+@pytest.mark.parametrize(
+    ("cells", "known"),
+    [
+        ([0.1] * 20, [True] * 20),
+        ([0.1] * 20, [True] * 15 + [False] * 5),
+        ([0.7, 0.8, 0.9], [True] * 3),
+    ],
+    ids=["all picked rows", "some left empty", "large probabilities"],
+)
+def test_picked_rows_alone_are_refused_because_the_others_are_missing(cells: list[float | None], known: list[bool]):
+    with pytest.raises(
+        UsageError, match="pass the whole frame, with the judge's answers to the rows that weren't picked"
+    ):
+        picked(cells, known)
+
+
+def test_every_row_known_for_sure_is_the_whole_frame():
+    assert picked([1.0, 1.0], [True, True]) == ([1.0, 1.0], "")

@@ -56,6 +56,11 @@ def test_what_nothing_follows_from_is_refused(said: dict[str, Any], message: str
         estimate(frame(DATA), **{"judge": "label", "gold": "human", "label": "yes", **said})
 
 
+def test_the_judge_alone_needs_no_known_answer():
+    found = estimate(frame(DATA), "label", [None] * 200, label="yes", method="naive", probability=[None] * 200)
+    assert (found.value, found.known) == (0.6, 0)
+
+
 def test_a_series_has_no_gold_beside_it():
     with pytest.raises(UsageError, match="`estimate` takes a frame, not a Series"):
         estimate(pd.Series(["yes"], name="label"), "label", ["yes"], random=True)
