@@ -11,6 +11,7 @@ import typer
 
 from llmframe.cli import choices, exits
 from llmframe.cli.judged_file import as_numbers, judged_rows
+from llmframe.cli.plan_command import visible
 from llmframe.cli.values import read_types
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.judge.card import card
@@ -190,7 +191,7 @@ def judge_command(  # noqa: PLR0913 - the options, written out
             told = {**found.to_dict(), "broken": list(map(str, broken))}
             typer.echo(json.dumps(told | {"output": output and str(output), "exit_code": status}))
         elif not quiet:
-            typer.echo(repr(found))
+            typer.echo(visible(repr(found)))
         for gate in broken:
             exits.say(f"gate: {gate}")
         if output is not None and not quiet:

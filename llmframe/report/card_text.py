@@ -30,13 +30,18 @@ def card_text(title: str, sections: Sequence[Section], *, tables: bool = True) -
         lines.append(section.title)
         lines += [f"  {name:<{width}}{text}" for name, text in section.lines]
         if tables:
-            lines += [f"  {line}" for table in section.tables for line in text_rows(table.head, table.rows).split("\n")]
+            lines += [f"  {line}" for table in section.tables for line in _told(table)]
         lines += [f"  {'note':<{width}}{note}" for note in section.notes]
     missing = [section for section in sections if section.absent]
     if missing:
         lines.append(ABSENT)
         lines += [f"  {section.title.lower()}: {section.reason}" for section in missing]
     return "\n".join(lines)
+
+
+def _told(table: Table) -> list[str]:
+    rows = [[" ".join(cell.split()) for cell in row] for row in (table.head, *table.rows)]
+    return text_rows(rows[0], rows[1:]).split("\n")
 
 
 def card_markdown(title: str, sections: Sequence[Section]) -> str:

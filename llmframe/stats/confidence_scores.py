@@ -89,8 +89,8 @@ def confidence_scores(  # noqa: PLR0913 - the facts of a bootstrap
         return ConfidenceScores(n=0, ece=error, chance=chance, debiased=debiased, brier=none, log_loss=none, auroc=none)
     sampling = Resampling.of(len(sure), clusters=clusters, draws=draws, seed=seed, level=level)
     held = np.clip(np.where(hit > 0, sure, 1 - sure), FLOOR, 1 - FLOOR)
-    sums = sampling.resums(np.column_stack([(sure - hit) ** 2, -np.log(held), np.ones(len(sure))]))
-    means = sums[:, :2] / sums[:, 2:]
+    losses = np.column_stack([(sure - hit) ** 2, -np.log(held), np.ones(len(sure))])
+    drawn = _redrawn(losses, sure, hit, sampling)
     area = auroc(confidences, right)
     alike = "" if not math.isnan(area) else f"all answers are {'right' if right[0] else 'wrong'}"
     return ConfidenceScores(
@@ -98,23 +98,32 @@ def confidence_scores(  # noqa: PLR0913 - the facts of a bootstrap
         ece=error,
         chance=chance,
         debiased=debiased,
-        brier=sampling.interval(brier(confidences, right), means[:, 0]),
-        log_loss=sampling.interval(log_loss(confidences, right), means[:, 1]),
-        auroc=sampling.interval(area, _areas(sure, hit, sampling), reason=alike),
+        brier=sampling.interval(brier(confidences, right), drawn[:, 0]),
+        log_loss=sampling.interval(log_loss(confidences, right), drawn[:, 1]),
+        auroc=sampling.interval(area, drawn[:, 2], reason=alike),
     )
 
 
-def _areas(sure: Floats, hit: Floats, sampling: Resampling) -> Floats:
-    """AUROC of each draw, from how many right and wrong answers of each distinct confidence it has."""
+def _redrawn(losses: Floats, sure: Floats, hit: Floats, sampling: Resampling) -> Floats:
+    """Both mean losses and the AUROC of each draw; shape (draws, 3).
+
+    The area comes from how many right and wrong answers of each distinct confidence a draw has.
+    """
     order = np.argsort(sure, kind="stable")
     starts = np.flatnonzero(np.diff(sure[order], prepend=-1.0))
     codes, hits = sampling.codes[order], hit[order]
+    sums = sampling.summed(losses)
     parts: list[Floats] = []
     for counts in sampling.weights():
+        totals = counts @ sums
         drawn = counts[:, codes]
-        rights = np.add.reduceat(drawn * hits, starts, axis=1)
-        wrongs = np.add.reduceat(drawn * (1 - hits), starts, axis=1)
+        rights = drawn * hits
+        wrongs = drawn - rights
+        if len(starts) < len(codes):
+            rights, wrongs = (np.add.reduceat(each, starts, axis=1) for each in (rights, wrongs))
+        every = rights.sum(axis=1) * wrongs.sum(axis=1)
         below = np.cumsum(wrongs, axis=1) - wrongs / 2
         with np.errstate(divide="ignore", invalid="ignore"):
-            parts.append((rights * below).sum(axis=1) / (rights.sum(axis=1) * wrongs.sum(axis=1)))
+            areas = np.einsum("ij,ij->i", rights, below) / every
+            parts.append(np.column_stack([totals[:, :2] / totals[:, 2:], areas]))
     return np.concatenate(parts)

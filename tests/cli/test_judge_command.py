@@ -147,3 +147,10 @@ def test_a_gate_may_be_about_a_label_with_an_equals_sign():
     assert read_gates(["recall.a=b=0.5", " kappa = -1 "], "--min") == {"recall.a=b": 0.5, "kappa": -1.0}
     with pytest.raises(UsageError, match="got '=3'"):
         read_gates(["=3"], "--max")
+
+
+def test_what_an_answer_says_cant_steer_the_terminal():
+    Path("evil.csv").write_text("label,human\n\x1b[31myes,yes\nno,no\n" * 1)
+    result = llmframe("evil.csv", *ASK)
+    assert "\x1b" not in result.stdout
+    assert "\\x1b[31myes" in result.stdout

@@ -42,3 +42,8 @@ def test_markdown_has_tables_whose_cells_stay_cells():
 
 def test_markdown_takes_a_cell_as_it_is():
     assert escaped("<img src=x> *a*\n`b`") == r"\<img src=x\> \*a\* \`b\`"
+
+
+def test_a_label_of_several_lines_stays_in_its_row():
+    part = Section(name="a", title="A", tables=(Table(head=("label", "n"), rows=(("two\nlines", "1"),)),))
+    assert card_text("t", [part]).split("\n")[2:] == ["  label      n", "  two lines  1"]

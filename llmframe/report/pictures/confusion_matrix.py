@@ -46,7 +46,8 @@ def confusion_matrix(labels: Sequence[Hashable], counts: Sequence[Sequence[int]]
     axes.imshow(shares, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
     for gold, row in enumerate(table):
         for judge, count in enumerate(row):
-            _cell(axes, gold, judge, count, shares[gold][judge], percent=size <= PERCENTS)
+            agreed = gold == judge and names[gold] is not OTHERS  # what is taken together needn't be equal
+            _cell(axes, (judge, gold), count, shares[gold][judge], percent=size <= PERCENTS, bold=agreed)
     texts = [shortened(name, 18) for name in names]
     crowded = size * max(map(len, texts)) > 60  # noqa: PLR2004 - characters that stand side by side at this width
     axes.set_xticks(
@@ -84,8 +85,8 @@ def gathered(labels: Sequence[Hashable], counts: Sequence[Sequence[int]]) -> tup
     return [*(str(labels[at]) for at in kept), OTHERS], smaller
 
 
-def _cell(axes: Any, gold: int, judge: int, count: int, share: float, *, percent: bool) -> None:  # noqa: PLR0913 - a cell's facts
+def _cell(axes: Any, place: tuple[int, int], count: int, share: float, *, percent: bool, bold: bool) -> None:
     color = "white" if share > 0.55 else "black"  # noqa: PLR2004 - where the contrast of both is alike
     text = f"{count:,}" + (f"\n{100 * share:.0f} %" if percent and count else "")
-    weight = "bold" if gold == judge else "normal"
-    axes.text(judge, gold, text, ha="center", va="center", color=color, fontsize=SMALL, fontweight=weight)
+    weight = "bold" if bold else "normal"
+    axes.text(*place, text, ha="center", va="center", color=color, fontsize=SMALL, fontweight=weight)

@@ -51,7 +51,7 @@ def gold_scatter(
     low, high = levels[0], levels[-1]
     room = (high - low or 1.0) * (0.5 / max(1, len(levels) - 1) if stepped else 0.05)
     ends = (low - room, high + room)
-    axes.plot(ends, ends, "--", color=DARK, linewidth=1, label="equal")
+    axes.plot(ends, ends, "--", color=DARK, linewidth=1, label="equal", zorder=3)
     left, right = _points(judge, gold, jitter=SPREAD * _step(levels) if stepped else 0.0)
     axes.plot(left, right, "o", color=BLUE, markersize=3.5, alpha=_alpha(len(left)), markeredgewidth=0, label="row")
     if stepped:
@@ -62,7 +62,10 @@ def gold_scatter(
     axes.axline((low, low + bias), slope=1, color=ORANGE, linewidth=1.4, label=f"equal + bias ({bias:+.2f})")
     axes.set_xlim(*ends)
     axes.set_ylim(*ends)
-    tidy(axes, title=title, x=x + (" (points are jittered)" if stepped else ""), y=y)
+    told = ["points are jittered"] if stepped else []
+    if len(left) < len(judge):
+        told.append(f"{len(left):,} of {len(judge):,} rows are drawn")
+    tidy(axes, title=title, x=f"{x} ({', '.join(told)})" if told else x, y=y)
     figure.legend(fontsize=SMALL, frameon=False, loc="outside lower center", ncols=4)
     return figure
 

@@ -34,7 +34,9 @@ def test_points_of_a_scale_stand_where_they_are_and_the_bias_is_told():
 
 def test_of_many_rows_some_are_drawn():
     numbers = [number / 3 for number in range(MOST_POINTS + 100)]
-    assert len(lines(gold_scatter(numbers, numbers))["row"]) == MOST_POINTS
+    figure = gold_scatter(numbers, numbers)
+    assert len(lines(figure)["row"]) == MOST_POINTS
+    assert figure.axes[0].get_xlabel() == "gold (3,000 of 3,100 rows are drawn)"
 
 
 @pytest.mark.parametrize("count", [0, 1, 2])
