@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import inspect
 import os
+import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from llmframe.api.arguments import (
     Arguments,
@@ -177,7 +179,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
         `"json_schema"`, `"tools"`, `"json"`; `"auto"` begins with the first and steps down when it is refused.
         `"score"`: an embedded model and one closed field; labels are weighed, none is written.
     **unknown
-        Refused, with the nearest name; a provider's word is sent to `params`.
+        Refused, with the nearest name; a provider's word is sent to `params`. But for `cascade=[cheap, strong]` with
+        `gold` and the other arguments of `llmframe.cascade`, which is then asked in place of one model.
 
     Returns
     -------
@@ -199,6 +202,8 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     LlmframeWarning
         Once at the end, counting failed rows by kind.
     """
+    if "cascade" in unknown:
+        return cast("F", _cascade("cascade", locals()))
     said = _said(locals(), verb="map")
     kind = lazy_kind(frame)
     if kind and said.mode == "batch":
@@ -259,6 +264,8 @@ async def amap(  # noqa: PLR0913 - as `map`
 
     Arguments, result and errors are `map`'s. A client with a transport of its own is used on the running loop.
     """
+    if "cascade" in unknown:
+        return cast("F", await _cascade("acascade", locals()))
     said = _said(locals(), verb="amap")
     if lazy_kind(frame) == "LazyFrame":
         return cast("F", run_lazy(cast("pl.LazyFrame", frame), said))
@@ -324,6 +331,8 @@ def plan(  # noqa: PLR0913 - as `map`
     UsageError
         As `map`; also for a lazy query, whose rows aren't there yet.
     """
+    if "cascade" in unknown:
+        return cast("PlanReport", _cascade("cascade", locals(), plan=True))
     said = _said(locals(), verb="plan")
     if lazy_kind(frame):
         raise UsageError("`plan` needs rows that are there: collect (part of) the lazy query first")
@@ -334,3 +343,14 @@ def _said(values: Mapping[str, object], *, verb: str) -> Arguments:
     options = {name: value for name, value in values.items() if name not in ("frame", "prompt_template", "schema")}
     unknown = cast("Mapping[str, object]", options.pop("unknown"))
     return arguments(values["prompt_template"], values["schema"], {**options, **unknown}, verb=verb)
+
+
+def _cascade(name: str, values: Mapping[str, object], **more: object) -> Any:
+    """What `llmframe.cascade` or its twin, which stand above this module, make of a call with `cascade=`."""
+    taken = ("frame", "prompt_template", "schema", "unknown")
+    unknown = dict(cast("Mapping[str, object]", values["unknown"]))
+    defaults = {each.name: each.default for each in inspect.signature(map).parameters.values()}
+    said = {key: value for key, value in values.items() if key not in taken and value is not defaults[key]}
+    function = getattr(sys.modules["llmframe"], name)
+    asked = (values["frame"], values["prompt_template"], values["schema"], unknown.pop("cascade"))
+    return function(*asked, **said, **unknown, **more)

@@ -8,9 +8,8 @@ from typing import Any, Literal, TypeVar, Unpack, overload
 from llmframe.api.arguments import MapOptions
 from llmframe.judge.asks import arun, run
 from llmframe.judge.cascaded import cascaded
-from llmframe.judge.judges import Models
 from llmframe.judge.task import Ask, Task
-from llmframe.judge.tiers import Cascade
+from llmframe.judge.tiers import Cascade, Tiers, cascade_with
 from llmframe.report import PlanReport
 
 F = TypeVar("F")
@@ -33,7 +32,7 @@ def cascade(
     frame: object,
     prompt_template: object,
     schema: object,
-    models: Models,
+    models: Tiers,
     *,
     plan: Literal[True],
     **options: Unpack[CascadeOptions],
@@ -43,7 +42,7 @@ def cascade(
     frame: F,
     prompt_template: object,
     schema: object,
-    models: Models,
+    models: Tiers,
     *,
     plan: Literal[False] = False,
     **options: Unpack[CascadeOptions],
@@ -52,7 +51,7 @@ def cascade(  # noqa: PLR0913 - the facts of a cascade
     frame: Any,
     prompt_template: object,
     schema: object,
-    models: Models,
+    models: Tiers,
     *,
     gold: str | None = None,
     target_error: float = 0.05,
@@ -75,7 +74,7 @@ def cascade(  # noqa: PLR0913 - the facts of a cascade
         As `llmframe.map` takes them.
     models
         From the cheapest to the strongest: a list of models, or a dict of tiers' names with a model or sending
-        options each.
+        options each; or a `llmframe.Cascade`, which says the next six arguments but `gold` itself.
     gold
         Name of a column of known answers, null where unknown: a random sample of the rows.
     target_error
@@ -119,7 +118,7 @@ def cascade(  # noqa: PLR0913 - the facts of a cascade
     Thresholds are found by `llmframe.stats.selective.certified_threshold` (Learn then Test, arXiv 2110.01052). With
     three models or more each threshold has gold rows and a part of `delta` of its own.
     """
-    said = Cascade(
+    said = cascade_with(
         models, target_error=target_error, delta=delta, threshold=threshold, random=random, tuned=tuned, field=field
     )
     task, rest = _task(frame, prompt_template, schema, said, options, gold)
@@ -130,7 +129,7 @@ async def acascade(  # noqa: PLR0913 - as `cascade`
     frame: F,
     prompt_template: object,
     schema: object,
-    models: Models,
+    models: Tiers,
     *,
     gold: str | None = None,
     target_error: float = 0.05,
@@ -142,7 +141,7 @@ async def acascade(  # noqa: PLR0913 - as `cascade`
     **options: Unpack[MapOptions],
 ) -> F:
     """`cascade` for async code; it takes the same, but for `plan`."""
-    said = Cascade(
+    said = cascade_with(
         models, target_error=target_error, delta=delta, threshold=threshold, random=random, tuned=tuned, field=field
     )
     task, rest = _task(frame, prompt_template, schema, said, options, gold)

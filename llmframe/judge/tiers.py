@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import KW_ONLY, dataclass
-from typing import Final, cast
+from dataclasses import KW_ONLY, dataclass, replace
+from typing import Any, Final, cast
 
 from llmframe.errors import UsageError
 from llmframe.judge.judges import Models, judges_of
@@ -109,6 +109,22 @@ def cascade_of(said: object) -> Cascade:
             f"say, got {said!r}"
         )
     return Cascade(cast("Models", said))
+
+
+def cascade_with(models: object, **said: Any) -> Cascade:
+    """A cascade of these models and arguments; one that is a `Cascade` already has its own, and takes no others.
+
+    Raises
+    ------
+    UsageError
+        If both say something, or as `Cascade`.
+    """
+    found = cascade_of(models)
+    plain = Cascade(found.models)
+    more = [name for name, value in said.items() if value != getattr(plain, name)]
+    if isinstance(models, Cascade) and more:
+        raise UsageError(f"`{more[0]}` is said beside a `Cascade`, which says it itself; leave it out, or pass a list")
+    return replace(found, **said) if more else found
 
 
 def tiers_of(cascade: Cascade) -> tuple[Tier, ...]:

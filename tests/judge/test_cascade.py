@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any, Literal
 
 import pandas as pd
@@ -69,3 +70,16 @@ def test_a_cascade_says_its_target_in_its_class_too():
         said = llmframe.Cascade(["m", "n"], threshold=0.8)
         out = FRAME.llm.classify("t", ["a", "b"], cascade=said, client=provider, confidence="logprobs", cache=False)
     assert set(out["tier"]) == {"m"}
+
+
+def test_map_its_twin_and_its_plan_take_a_cascade_too():
+    said = {"cascade": ["m", "n"], **GIVEN}
+    with Provider(probabilities={"a": 0.9}) as provider:
+        plan = FRAME.llm.plan("{t}?", Label, client=provider, **said)
+        assert (plan.least, plan.requests) == (2, 4)
+        mapped = FRAME.llm.map("{t}?", Label, client=provider, into="kind", **said)
+        twin = asyncio.run(FRAME.llm.amap("{t}?", Label, client=provider, into="kind", **said))
+        with pytest.raises(UsageError, match="`cascade` has no argument 'gld'; did you mean 'gold'"):
+            FRAME.llm.map("{t}?", Label, client=provider, gld="x", **said)
+    assert mapped.equals(twin)
+    assert list(mapped.columns) == ["t", "kind", "confidence", "confidence_source", "tier", "error"]

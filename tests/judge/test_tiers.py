@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from llmframe.errors import UsageError
-from llmframe.judge.tiers import Cascade, cascade_of, tiers_of
+from llmframe.judge.tiers import Cascade, cascade_of, cascade_with, tiers_of
 
 
 def test_a_list_of_models_is_a_cascade_with_the_usual_target():
@@ -69,3 +69,11 @@ def test_what_is_no_cascade_is_refused(cascade: Cascade, message: str):
 def test_anything_else_is_told_what_a_cascade_is(said: object):
     with pytest.raises(UsageError, match="`cascade` is a list of models from the cheapest to the strongest"):
         cascade_of(said)
+
+
+def test_arguments_make_a_cascade_of_a_list_and_none_of_a_cascade():
+    assert cascade_with(["a", "b"], delta=0.2) == Cascade(["a", "b"], delta=0.2)
+    own = Cascade(["a", "b"], delta=0.2)
+    assert cascade_with(own, delta=0.1, threshold=None) is own
+    with pytest.raises(UsageError, match="`threshold` is said beside a `Cascade`"):
+        cascade_with(own, threshold=0.9)
