@@ -22,7 +22,7 @@ from llmframe.errors import (
 from llmframe.options import use
 
 if TYPE_CHECKING:
-    from llmframe import datasets, testing
+    from llmframe import datasets, stats, testing
     from llmframe.api.embed import aembed, embed
     from llmframe.api.embed_files import aembed_file, embed_file
     from llmframe.api.files import amap_file, map_file, plan_file
@@ -132,6 +132,7 @@ __all__ = [
     "register",
     "score",
     "select",
+    "stats",
     "stream",
     "submit",
     "testing",
@@ -200,7 +201,7 @@ _HOMES = {
     "submit": "llmframe.api.jobs",
     "to_review_file": "llmframe.judge.review_files",
 }
-_MODULES = ("datasets", "testing")
+_MODULES = ("datasets", "stats", "testing")
 
 
 def __getattr__(name: str) -> Any:

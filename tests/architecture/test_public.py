@@ -78,6 +78,7 @@ PUBLIC = [
     "register",
     "score",
     "select",
+    "stats",
     "stream",
     "submit",
     "testing",
