@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from llmframe.errors import UsageError
 from llmframe.frames import wrap
 from llmframe.judge.agreement import agreement
-from llmframe.judge.card_rows import CardRows, card_rows, counts_of, models_of
-from llmframe.judge.spending import report_in, spending_of
+from llmframe.judge.card_rows import CardRows, card_rows, counts_of, models_of, report_of, spending_of_rows
 from llmframe.report.agreement import Agreement, Scale
 from llmframe.report.card import TITLE, ReportCard
 from llmframe.report.card_parts import coverage_part, sureness_part
@@ -77,8 +76,8 @@ def card(  # noqa: PLR0913 - what a card may show
     selection
         What `llmframe.select(...)` found: the certified threshold.
     run
-        The `RunReport` of the run, `llmframe.last_run()` right after it, for the model and the digest of the prompt
-        where the frame doesn't tell (all but pandas).
+        The `RunReport` of the run, `llmframe.last_run()` right after it: model, digest of the prompt, and what the run
+        took, where the frame doesn't tell (all but pandas).
     draws, seed
         Samples drawn anew for the intervals, and what decides them.
     level
@@ -118,11 +117,11 @@ def card(  # noqa: PLR0913 - what a card may show
     )
     truth = rows.truth(agreed.scale, labels)
     pairs = {at: pair for at, pair in enumerate(zip(rows.rated.answers, truth, strict=True)) if None not in pair}
-    report = report_in(wrapped.native)
+    report = report_of(wrapped, run)
     source = Source(
         columns=_columns(rows, agreed),
-        models=[run.model] if run is not None and run.model else models_of(wrapped, rows),
-        question=run.question if run is not None else report.get("question"),
+        models=models_of(rows, report),
+        question=report.get("question"),
         seed=seed,
         draws=draws,
         level=level,
@@ -132,8 +131,8 @@ def card(  # noqa: PLR0913 - what a card may show
     return ReportCard(
         title=f"{TITLE} · {pred} against {_against(agreed)} · {len(wrapped):,} rows",
         sections=(
-            counts_section(counts_of(wrapped, rows, truth)),
-            cost_section(spending_of(wrapped, rows.columns.meta)),
+            counts_section(counts_of(rows, truth, report)),
+            cost_section(spending_of_rows(wrapped, rows, report)),
             agreement_section(agreed, pairs=_as_numbers(pairs, agreed.scale)),
             *_of_confidence(rows, pairs, agreed, certificate),
             selection_section(certificate),

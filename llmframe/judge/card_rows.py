@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, cast
 
@@ -12,9 +12,11 @@ from llmframe.frames import Frame
 from llmframe.frames.derived import position_of
 from llmframe.judge.columns import AnswerColumns, answer_columns, numbers, read
 from llmframe.judge.rated_rows import RatedRows, rated_rows
-from llmframe.judge.spending import report_in
+from llmframe.judge.spending import report_in, spending_in, spending_of
 from llmframe.report.agreement import Scale
 from llmframe.report.card_parts.counts_part import Counts
+from llmframe.report.compared import Spending
+from llmframe.report.run_report import RunReport
 from llmframe.stats.raters import consensus
 
 OTHER: Final = "other"
@@ -84,14 +86,19 @@ def card_rows(frame: Frame, pred: str, gold: object, *, confidence: str | None, 
     )
 
 
-def counts_of(frame: Frame, rows: CardRows, truth: Sequence[object]) -> Counts:
-    """What became of the rows; what the frame doesn't tell is `None`."""
+def report_of(frame: Frame, run: RunReport | None) -> dict[str, Any]:
+    """What is known of the run that made the frame: by `run`, else by what pandas keeps; empty where nothing is."""
+    report = report_in(frame.native) if run is None else run.to_dict()
+    return report if report.get("rows") == len(frame) or run is not None else {}
+
+
+def counts_of(rows: CardRows, truth: Sequence[object], report: Mapping[str, Any]) -> Counts:
+    """What became of the rows; what neither the frame nor the run's `report` tells is `None`."""
     known = [at for at, right in enumerate(truth) if right is not None]
     kinds = Counter(_kind(error) for error in rows.rated.errors if error is not None)
-    report = report_in(frame.native)
-    cached, shared, unique = _calls(rows.meta, report if report.get("rows") == len(frame) else {})
+    cached, shared, unique = _calls(rows.meta, report, rows=len(truth))
     return Counts(
-        rows=len(frame),
+        rows=len(truth),
         failed=dict(kinds.most_common()),
         missing=sum(cell is None for cell in rows.rated.answers) - sum(kinds.values()),
         gold=len(known),
@@ -103,11 +110,17 @@ def counts_of(frame: Frame, rows: CardRows, truth: Sequence[object]) -> Counts:
     )
 
 
-def models_of(frame: Frame, rows: CardRows) -> list[str]:
-    """Models that answered, the most frequent first, as far as the frame tells."""
+def spending_of_rows(frame: Frame, rows: CardRows, report: Mapping[str, Any]) -> Spending:
+    """What the answers took, by the frame, else by the run's report where it is of as many rows."""
+    found = spending_of(frame, rows.columns.meta)
+    return spending_in(report) if not found.told_by and report.get("rows") == len(frame) else found
+
+
+def models_of(rows: CardRows, report: Mapping[str, Any]) -> list[str]:
+    """Models that answered, the most frequent first; without `meta=True` the one of the run's report."""
     told = Counter(str(cell["model"]) for cell in rows.meta if cell.get("model"))
-    report = report_in(frame.native).get("model")
-    return [model for model, _ in told.most_common()] or ([str(report)] if report else [])
+    model = report.get("model")
+    return [model for model, _ in told.most_common()] or ([str(model)] if model else [])
 
 
 def _confidences(frame: Frame, name: str | None) -> list[float | None]:
@@ -127,12 +140,14 @@ def _kind(error: object) -> str:
     return word if word in ERROR_KINDS else OTHER
 
 
-def _calls(meta: Sequence[dict[str, Any]], report: dict[str, Any]) -> tuple[int | None, int | None, int | None]:
+def _calls(
+    meta: Sequence[dict[str, Any]], report: Mapping[str, Any], *, rows: int
+) -> tuple[int | None, int | None, int | None]:
     """Rows from the cache, rows that shared a call, distinct calls."""
     told = [cell for cell in meta if cell]
     if told:
         sources = Counter(cell.get("source") for cell in told)
         return sources["cache"], sources["shared"], len({cell.get("fingerprint") or id(cell) for cell in told})
-    if "answered" in report and "shared" in report:
+    if report.get("rows") == rows and "shared" in report:
         return report.get("cached"), report["shared"], report["answered"] - report["shared"]
     return None, None, None

@@ -46,6 +46,20 @@ def report_in(native: object) -> dict[str, Any]:
     return cast("dict[str, Any]", told) if isinstance(told, dict) else {}
 
 
+def spending_in(report: Mapping[str, Any]) -> Spending:
+    """What a run took by its report, as `RunReport.to_dict` tells it."""
+    cached = report.get("cached", 0)
+    return Spending(
+        told_by="report",
+        asked=report.get("answered", 0) - cached,
+        cached=cached,
+        unknown=report.get("unknown_usage", 0),
+        usd=report.get("usd"),
+        input_tokens=report.get("input_tokens"),
+        output_tokens=report.get("output_tokens"),
+    )
+
+
 def with_reports(native: Any, reports: Sequence[Mapping[str, Any]]) -> Any:
     """The frame that several maps made, one after the other, whose report tells what all of them took.
 
@@ -80,18 +94,7 @@ def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Spending:
 
 def _of_report(frame: Frame) -> Spending:
     found = report_in(frame.native)
-    if found.get("rows") != len(frame):
-        return Spending()
-    cached = found.get("cached", 0)
-    return Spending(
-        told_by="report",
-        asked=found.get("answered", 0) - cached,
-        cached=cached,
-        unknown=found.get("unknown_usage", 0),
-        usd=found.get("usd"),
-        input_tokens=found.get("input_tokens"),
-        output_tokens=found.get("output_tokens"),
-    )
+    return spending_in(found) if found.get("rows") == len(frame) else Spending()
 
 
 def _sum(values: Sequence[float | None]) -> Any:

@@ -10,7 +10,8 @@ import pytest
 
 from llmframe.errors import UsageError
 from llmframe.frames import wrap
-from llmframe.judge.card_rows import card_rows, counts_of, models_of
+from llmframe.judge.card_rows import card_rows, counts_of, models_of, report_of, spending_of_rows
+from llmframe.report import RunReport
 
 COLUMNS = {
     "text": ["a", "b", "c", "d", "e"],
@@ -26,6 +27,10 @@ def rows_of(frame, **options):
     return wrapped, card_rows(wrapped, "label", "human", **{"confidence": None, "group": None, **options})
 
 
+def counted(wrapped, rows, run=None):
+    return counts_of(rows, rows.truth("nominal", None), report_of(wrapped, run))
+
+
 @pytest.mark.parametrize(
     "frame",
     [pd.DataFrame(COLUMNS), pl.DataFrame(COLUMNS), pl.DataFrame(COLUMNS).to_arrow(), pl.DataFrame(COLUMNS).to_dicts()],
@@ -33,7 +38,7 @@ def rows_of(frame, **options):
 )
 def test_rows_are_counted_by_what_became_of_them(frame):
     wrapped, rows = rows_of(frame)
-    found = counts_of(wrapped, rows, rows.truth("nominal", None))
+    found = counted(wrapped, rows)
     assert (found.rows, found.answered, found.missing) == (5, 3, 0)
     assert found.failed == {"timeout": 1, "other": 1}
     assert (found.gold, found.judged, found.failed_gold) == (4, 2, 2)
@@ -51,9 +56,9 @@ def test_meta_tells_calls_models_and_which_rows_belong_together():
         None,
     ]
     wrapped, rows = rows_of(pl.DataFrame({**COLUMNS, "llm_meta": cells}))
-    found = counts_of(wrapped, rows, rows.truth("nominal", None))
+    found = counted(wrapped, rows)
     assert (found.unique, found.cached, found.shared) == (2, 1, 1)
-    assert models_of(wrapped, rows) == ["m", "n"]
+    assert models_of(rows, report_of(wrapped, None)) == ["m", "n"]
     clusters = rows.rated.clusters
     assert clusters[0] == clusters[1] != clusters[2]
 
@@ -62,16 +67,28 @@ def test_without_meta_pandas_report_tells_calls_and_model():
     frame = pd.DataFrame(COLUMNS)
     frame.attrs["llm"] = json.dumps({"rows": 5, "answered": 3, "cached": 1, "shared": 1, "model": "m"})
     wrapped, rows = rows_of(frame)
-    found = counts_of(wrapped, rows, rows.truth("nominal", None))
+    found = counted(wrapped, rows)
     assert (found.unique, found.cached, found.shared) == (2, 1, 1)
-    assert models_of(wrapped, rows) == ["m"]
+    assert models_of(rows, report_of(wrapped, None)) == ["m"]
 
 
 def test_a_report_of_other_rows_tells_nothing():
     frame = pd.DataFrame(COLUMNS)
     frame.attrs["llm"] = json.dumps({"rows": 99, "answered": 90, "cached": 1, "shared": 1})
     wrapped, rows = rows_of(frame)
-    assert counts_of(wrapped, rows, rows.truth("nominal", None)).unique is None
+    assert counted(wrapped, rows).unique is None
+
+
+def test_a_run_tells_what_the_frame_does_not():
+    wrapped, rows = rows_of(pl.DataFrame(COLUMNS))
+    run = RunReport(model="m", rows=5, answered=3, shared=1, usd=0.5, input_tokens=9, output_tokens=3)
+    assert counted(wrapped, rows, run).unique == 2
+    assert models_of(rows, report_of(wrapped, run)) == ["m"]
+    spent = spending_of_rows(wrapped, rows, report_of(wrapped, run))
+    assert (spent.usd, spent.asked, spent.told_by) == (0.5, 3, "report")
+    other = RunReport(model="m", rows=99, answered=99, usd=0.5)
+    assert counted(wrapped, rows, other).unique is None
+    assert spending_of_rows(wrapped, rows, report_of(wrapped, other)).usd is None
 
 
 def test_several_people_have_a_consensus():

@@ -85,7 +85,9 @@ def gathered(labels: Sequence[Hashable], counts: Sequence[Sequence[int]]) -> tup
     return [*(str(labels[at]) for at in kept), OTHERS], smaller
 
 
-def _cell(axes: Any, place: tuple[int, int], count: int, share: float, *, percent: bool, bold: bool) -> None:
+def _cell(  # noqa: PLR0913 - a cell's facts
+    axes: Any, place: tuple[int, int], count: int, share: float, *, percent: bool, bold: bool
+) -> None:
     color = "white" if share > 0.55 else "black"  # noqa: PLR2004 - where the contrast of both is alike
     text = f"{count:,}" + (f"\n{100 * share:.0f} %" if percent and count else "")
     weight = "bold" if bold else "normal"
