@@ -135,7 +135,7 @@ def card(  # noqa: PLR0913 - what a card may show
             cost_section(spending_of_rows(wrapped, rows, report)),
             agreement_section(agreed, pairs=_as_numbers(pairs, agreed.scale)),
             *_of_confidence(rows, pairs, agreed, certificate),
-            selection_section(certificate),
+            selection_section(selection),
             estimate_section(estimate),
             bias_section(audit),
             source_section(source),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from llmframe.report.card_parts.section import (
     Picture,
@@ -18,6 +18,9 @@ from llmframe.report.card_parts.section import (
 from llmframe.report.pictures.coverage_curve import coverage_curve
 from llmframe.stats.certificate import Certificate
 from llmframe.stats.risk_coverage import COVERAGES, RiskCoverage
+
+if TYPE_CHECKING:
+    from llmframe.report.selection import Selection
 
 NAME: Final = "coverage"
 TITLE: Final = "Errors among the surest rows"
@@ -72,30 +75,27 @@ def coverage_section(curve: RiskCoverage, *, certificate: Certificate | None, le
     )
 
 
-def selection_section(certificate: Certificate | None) -> Section:
-    """The certified threshold with its bound, or why there is none.
+def selection_section(selection: Selection | None) -> Section:
+    """The certified threshold with its bound and the rows that stand by it, or why there is none.
 
     Parameters
     ----------
-    certificate
+    selection
         What `llmframe.select` found; `None`: it wasn't asked.
     """
-    if certificate is None:
+    if selection is None:
         reason = "no threshold was chosen; pass `selection=llmframe.select(...)`"
         return absent(CHOSEN, CHOSEN_TITLE, reason, keys=CHOSEN_KEYS)
-    lines = [("certificate", certificate.sentence)]
-    if certificate.holds:
-        lines.append(("rows kept", f"{100 * certificate.coverage:.0f} % of {certificate.n:,} rows with gold"))
+    certificate = selection.certificate
+    stand = f"{selection.kept:,} of {selection.n:,} rows, the other {selection.n - selection.kept:,} need review"
+    lines = [("certificate", certificate.sentence), ("stand", stand)]
     if certificate.advice:
         lines.append(("more", certificate.advice))
     return Section(
         name=CHOSEN,
         title=CHOSEN_TITLE,
         lines=tuple(lines),
-        values={
-            "threshold": certificate.threshold,
-            "coverage": certificate.coverage,
-            "risk_bound": certificate.bound,
-        },
+        values={"threshold": certificate.threshold, "coverage": selection.coverage, "risk_bound": certificate.bound},
+        notes=selection.notes,
         reasons=dict.fromkeys(CHOSEN_KEYS, certificate.reason),
     )

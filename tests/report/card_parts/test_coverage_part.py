@@ -5,8 +5,19 @@ from __future__ import annotations
 import math
 
 from llmframe.report.card_parts.coverage_part import CHOSEN_KEYS, KEYS, coverage_section, selection_section
+from llmframe.report.selection import Selection
+from llmframe.stats.certificate import Certificate
 from llmframe.stats.risk_coverage import risk_coverage
 from llmframe.stats.selective import certified_threshold
+
+
+def selected(certificate: Certificate) -> Selection:
+    """As `llmframe.select` makes it of 500 rows, of which 300 stand."""
+    return Selection(
+        name="label", confidence="confidence", error=None, n=500, kept=300, failed=0, missing=0, gold_rows=200,
+        certificate=certificate, curve=risk_coverage(SURE, RIGHT), auroc=0.7, notes=("one note",),
+    )  # fmt: skip
+
 
 SURE = [1 - at / 400 for at in range(200)]
 RIGHT = [at < 120 or at % 2 == 0 for at in range(200)]
@@ -25,13 +36,15 @@ def test_accuracy_is_told_of_the_surest_half_and_more():
 def test_a_certified_threshold_is_told_and_drawn():
     certificate = certified_threshold(SURE, RIGHT, target_error=0.1, delta=0.1)
     assert certificate.holds
-    part = selection_section(certificate)
+    part = selection_section(selected(certificate))
     assert part.values == {
         "threshold": certificate.threshold,
-        "coverage": certificate.coverage,
+        "coverage": 0.6,
         "risk_bound": certificate.bound,
     }
     assert dict(part.lines)["certificate"] == certificate.sentence
+    assert dict(part.lines)["stand"] == "300 of 500 rows, the other 200 need review"
+    assert part.notes == ("one note",)
     figure = coverage_section(risk_coverage(SURE, RIGHT), certificate=certificate, level=0.95).pictures[0].draw()
     drawn = {line.get_label() for line in figure.axes[0].get_lines()}
     assert {"chosen threshold", "target 0.1"} <= drawn
@@ -39,7 +52,7 @@ def test_a_certified_threshold_is_told_and_drawn():
 
 def test_a_threshold_that_could_not_be_certified_says_why():
     certificate = certified_threshold([0.9] * 50, [False] * 50, target_error=0.05)
-    part = selection_section(certificate)
+    part = selection_section(selected(certificate))
     assert not part.absent
     assert math.isnan(part.values["threshold"])
     assert "are wrong" in part.reasons["threshold"]
