@@ -31,7 +31,9 @@ def test_a_row_for_each_comparison_is_ranked_from_any_library(kind: Kind):
     assert (found.comparisons, found.unjudged, found.items) == (22, 1, 22)
     assert [(each.won, each.tied, each.comparisons) for each in found.systems] == [(11, 2, 16), (6, 2, 16), (3, 0, 12)]
     # choix 0.4.1 on the same wins, a tie half a win each way
-    assert [each.strength.value for each in found.systems] == pytest.approx([0.81216454, -0.04876463, -0.76339992], abs=1e-7)
+    assert [each.strength.value for each in found.systems] == pytest.approx(
+        [0.81216454, -0.04876463, -0.76339992], abs=1e-7
+    )
 
 
 def test_comparisons_of_one_item_are_drawn_together():
