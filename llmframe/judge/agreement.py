@@ -219,6 +219,9 @@ def _notes(found: Agreement, told: RatedRows, right: Sequence[Any]) -> list[str]
         strange = [answer for answer in told.answers if answer is not None and answer not in golds]
         if len(strange) == sum(answer is not None for answer in told.answers):
             notes.append("no answer is any of the gold's labels: are they spelt otherwise?")
+    of_gold = {right[at] for at, answer in enumerate(told.answers) if None not in (answer, right[at])}
+    if found.scale != "interval" and found.n > 1 and len(of_gold) == 1:
+        notes.append(f"all gold is {next(iter(of_gold))!r}, so nothing tells of other labels: label rows of those too")
     prevalent = max((each.gold for each in found.classes), default=0)
     if found.accuracy.value > HIGH and found.kappa.value < LOW and prevalent > SKEWED * found.n:
         part = f"{100 * prevalent / found.n:.0f} %"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, replace
 
@@ -92,10 +93,11 @@ def _found(data: Numbers, used: Rows, known: Rows, question: Question) -> Correc
         return rogan_gladen(
             (gold[known] == 1).tolist(), (said[known] == 1).tolist(), (said[wanted] == 1).tolist(), level=question.level
         )
-    if data.chance is not None:
+    chance = _by_row(data, used, known) if data.chance is None else data.chance
+    if chance is not None:
         clusters = None if data.clusters is None else [data.clusters[at] for at in used]
         found = weighted_mean(
-            said[used], gold[used], data.chance[used], clusters=clusters, level=question.level, bounds=question.bounds
+            said[used], gold[used], chance[used], clusters=clusters, level=question.level, bounds=question.bounds
         )
     else:
         found = ppi_mean(
@@ -119,3 +121,17 @@ def _found(data: Numbers, used: Rows, known: Rows, question: Question) -> Correc
             rest=found.rest,
         )
     return found
+
+
+def _by_row(data: Numbers, used: Rows, known: Rows) -> Floats | None:
+    """The probability by which rows of clusters of unequal size were picked one by one; else `None`.
+
+    The larger a cluster, the likelier some row of it is known, so the clusters with known rows are no random sample.
+    """
+    if data.clusters is None or not len(known):
+        return None
+    sizes = Counter(data.clusters[at] for at in used)
+    there = Counter(data.clusters[at] for at in known)
+    if len(set(sizes.values())) == 1 or all(sizes[cluster] == count for cluster, count in there.items()):
+        return None
+    return np.full(len(data.judge), len(known) / len(used))

@@ -74,16 +74,13 @@ def select(  # noqa: PLR0913 - the facts of a selection
     wrapped = wrap(frame)
     if wrapped.single:
         raise UsageError("`select` takes the frame that `map` gave, not a Series: it needs the confidence beside it")
+    what = f"a threshold for an error of at most {percent(target_error)}"
+    if all(value is None for value in comparable(said_or_column([wrapped], gold, argument="gold"))):
+        # by such gold no column of answers can be found, which would be the wrong thing to complain about
+        check_gold(random, n=0, least=fewest, tuned=tuned, probability=False, what=what)
     answers = _answers(wrapped, gold, field=field, confidence=confidence)
     usable = [at for at in answers.rows if answers.truth[at] is not None]
-    check_gold(
-        random,
-        n=len(usable),
-        least=fewest,
-        tuned=tuned,
-        probability=False,
-        what=f"a threshold for an error of at most {percent(target_error)}",
-    )
+    check_gold(random, n=len(usable), least=fewest, tuned=tuned, probability=False, what=what)
     sure = [cast("float", answers.sure[at]) for at in usable]
     right = [answers.values[at] == answers.truth[at] for at in usable]
     certificate = certified_threshold(sure, right, target_error=target_error, delta=delta)

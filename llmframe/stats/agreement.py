@@ -112,8 +112,8 @@ def nominal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
     Returns
     -------
     NominalAgreement
-        Shares (accuracy, precision, recall) have Wilson's interval unless there are `clusters`; everything else has
-        that of the bootstrap.
+        Shares (accuracy, precision, recall) have Wilson's interval unless there are `clusters`, and balanced accuracy
+        the one that recalls' make up; everything else has that of the bootstrap.
 
     Raises
     ------
@@ -125,7 +125,9 @@ def nominal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
     Notes
     -----
     Cohen (1960), Educational and Psychological Measurement 20, p. 37, computed by scikit-learn; Gwet (2008), British
-    Journal of Mathematical and Statistical Psychology 61, p. 29; Wilson (1927), JASA 22, p. 209.
+    Journal of Mathematical and Statistical Psychology 61, p. 29; Wilson (1927), JASA 22, p. 209; of a mean of shares by
+    Zou and Donner (2008), Statistics in Medicine 27, p. 1693: its distance to an end is the root of the summed squares
+    of theirs, over their number.
     """
     different = len({*gold, *pred, *(labels or ())})
     if different > MOST_LABELS:
@@ -141,7 +143,7 @@ def nominal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
         labels=found.labels,
         confusion=found.table() if few else (),
         accuracy=share(found.agreed, found.total, redrawn.agreed, redrawn.total, sampling, reason=NO_ITEM),
-        balanced_accuracy=sampling.interval(_first(balanced(found)), balanced(redrawn), reason=none),
+        balanced_accuracy=_balanced_accuracy(found, redrawn, sampling, reason=none),
         macro_f1=sampling.interval(_first(macro_f1(found)), macro_f1(redrawn), reason=none),
         kappa=_kappa(found, sampling, redrawn),
         ac1=_ac1(found, sampling, redrawn),
@@ -171,6 +173,21 @@ def share(  # noqa: PLR0913 - two counts, twice
         return sampling.interval(value, _divided(drawn_hits, drawn_total), n=n)
     ends = wilson_interval(int(hits[0]), n, level=sampling.level)
     return Estimate(value=value, low=ends.low, high=ends.high, n=n, level=sampling.level)
+
+
+def _balanced_accuracy(found: PairCounts, redrawn: PairCounts, sampling: Resampling, *, reason: str) -> Estimate:
+    value = _first(balanced(found))
+    if not sampling.n or sampling.size < sampling.n:
+        return sampling.interval(value, balanced(redrawn), reason=reason)
+    # draws of a rare label whose few items are all right are all right too, which made the bootstrap far too narrow
+    below, above = 0.0, 0.0
+    seen = [(int(hits), int(n)) for hits, n in zip(found.hits[0], found.of_gold[0], strict=True) if n]
+    for hits, n in seen:
+        ends = wilson_interval(hits, n, level=sampling.level)
+        below += (hits / n - ends.low) ** 2
+        above += (ends.high - hits / n) ** 2
+    low, high = value - math.sqrt(below) / len(seen), value + math.sqrt(above) / len(seen)
+    return Estimate(value=value, low=max(low, 0.0), high=min(high, 1.0), n=sampling.n, level=sampling.level)
 
 
 def _accuracy_alone(

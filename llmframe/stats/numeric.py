@@ -112,8 +112,8 @@ def numeric_agreement(  # noqa: PLR0913 - the facts of a bootstrap
         n=sampling.n,
         pearson=_correlation("pearsonr", x, y, sampling, pearsons(redrawn)) if varied else none,
         spearman=_correlation("spearmanr", x, y, sampling, _spearmans(x, y, sampling)) if varied else none,
-        ccc=sampling.interval(float(cccs(found)[0]), cccs(redrawn), reason=one or alike),
-        icc=sampling.interval(float(iccs(found)[0]), iccs(redrawn), reason=one or alike),
+        ccc=none if one else sampling.interval(float(cccs(found)[0]), cccs(redrawn), reason=alike),
+        icc=none if one else _icc(found, redrawn, sampling, alike),
         mae=sampling.interval(float(np.abs(y - x).mean()), redrawn[:, 6] / redrawn[:, 0]),
         bias=sampling.interval(float((y - x).mean()), (redrawn[:, 2] - redrawn[:, 1]) / redrawn[:, 0]),
         lower_limit=sampling.interval(float(lower[0]), drawn_lower, reason=one),
@@ -165,6 +165,12 @@ def _spread(sums: Floats) -> tuple[Floats, Floats, Floats, Floats, Floats]:
         np.where(each > 1e-12 * raw, each, 0.0) for each, raw in ((xx - x * x / n, xx), (yy - y * y / n, yy))
     )
     return n, (y - x) / n, first, second, xy - x * y / n
+
+
+def _icc(found: Floats, redrawn: Floats, sampling: Resampling, alike: str) -> Estimate:
+    value = float(iccs(found)[0])
+    opposed = "the variances between items and between the two cancel out" if math.isnan(value) else ""
+    return sampling.interval(value, iccs(redrawn), reason=alike or opposed)
 
 
 def _spearmans(x: Floats, y: Floats, sampling: Resampling) -> Floats:

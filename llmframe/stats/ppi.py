@@ -27,7 +27,7 @@ from llmframe.stats.proportions import quantile
 
 Quantiles = Literal["auto", "normal"]
 
-FEW_OF_A_CLASS: Final = 10
+FEW_OF_A_CLASS: Final = 20
 """Known answers of the rarer class below which an interval of a share is too narrow."""
 
 
@@ -54,7 +54,9 @@ def ppi_mean(  # noqa: PLR0913 - the facts of an estimate
         The judge's answers to the other rows, shape (N,).
     clusters, rest_clusters
         What each row belongs to: rows of a cluster are averaged first, so that each cluster counts once, whatever its
-        size. Of a cluster with some known answers only those rows count. `None`: each row is its own.
+        size. Clusters with known answers must then be a random sample of the clusters; where rows were picked one by
+        one, large ones are likelier to have some, and `weighted_mean` is the one to take. Of a cluster with some known
+        answers only those rows count. `None`: each row is its own.
     lam
         How far the judge is trusted, in [0, 1]; `None`: as far as makes the interval narrowest.
     level

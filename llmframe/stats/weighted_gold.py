@@ -97,6 +97,7 @@ def weighted_mean(  # noqa: PLR0913 - the facts of an estimate
     notes: list[str] = []
     if clusters is not None:
         terms, _ = cluster_means(terms, clusters)
+        naive = bounded(mean_estimate(cluster_means(said, clusters)[0], level=level), bounds)
         notes.append(few_clusters(len(np.unique(groups[picked]))))
     value, error = float(terms.mean()), float(terms.std()) / math.sqrt(len(terms))
     full = Estimate(value=value, n=n, level=level)

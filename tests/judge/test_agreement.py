@@ -216,3 +216,11 @@ def test_an_argument_that_cannot_be_used_is_named(change, words):
     options = {"frame": labels(), "pred": "label", "gold": "human"} | change
     with pytest.raises(UsageError, match=words):
         llmframe.agreement(options.pop("frame"), options.pop("pred"), options.pop("gold"), **options)
+
+
+def test_gold_of_one_label_only_is_told_with_what_to_do():
+    frame = pd.DataFrame({"label": ["a", "b"] * 10, "human": ["a"] * 20})
+    assert any(
+        "all gold is 'a'" in note and "label rows of those too" in note
+        for note in llmframe.agreement(frame, "label", "human").notes
+    )

@@ -75,3 +75,18 @@ def test_what_is_refused_for_all_rows_is_told_for_a_group():
 
 def test_what_is_said_of_all_rows_is_not_repeated_for_a_group():
     assert "said before" not in estimated_group(DATA, np.arange(0, 200, 2), question("ppi++")).notes
+
+
+def test_rows_known_one_by_one_do_not_favour_large_clusters():
+    # 100 clusters of one row, which are all 0, and 100 of nine, all 1: half of the clusters, nine tenths of the rows
+    clusters = [*range(100), *(100 + at // 9 for at in range(900))]
+    truth = np.repeat([0.0, 1.0], [100, 900])
+    random = np.random.default_rng(0)
+    values = []
+    for _ in range(40):
+        known = np.zeros(1000, dtype=bool)
+        known[random.permutation(1000)[:200]] = True
+        judge = np.where(random.random(1000) < 0.8, truth, 1 - truth)
+        data = Numbers(judge=judge, gold=np.where(known, truth, math.nan), chance=None, clusters=clusters)
+        values.append(estimated(data, np.arange(1000), question("ppi++")).value)
+    assert np.mean(values) == pytest.approx(0.5, abs=0.02)

@@ -159,3 +159,9 @@ def test_the_promise_holds_for_the_rows_that_have_no_gold():
     # 40 draws of a chance of at most .1: 8 or more in one of 20 series
     assert broken <= 7
     assert np.mean(kept) > 0.3
+
+
+def test_a_frame_without_any_gold_is_told_that_and_not_that_columns_lack():
+    frame = pd.DataFrame({"label": ["p", "q"], "label_confidence": [0.9, 0.8], "gold": [None, None]})
+    with pytest.raises(UsageError, match="at least 45 known answers, there are 0"):
+        select(frame, "gold", random=True)

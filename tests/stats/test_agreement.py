@@ -150,3 +150,22 @@ def test_kappas_interval_covers_what_is_true():
         hits += kappa.low <= 0.6 <= kappa.high
     # 95 % nominal, error of 200 runs 1.5 points
     assert 0.9 <= hits / 200 <= 0.99
+
+
+def test_balanced_accuracy_has_an_interval_though_all_of_a_rare_label_are_right():
+    # recalls 1 of 5 and 94/95; their intervals by Wilson are 0.5655 to 1 and 0.94281 to 0.99814
+    found = nominal_agreement(["a"] * 95 + ["b"] * 5, ["a"] * 94 + ["b"] * 6).balanced_accuracy
+    assert found.value == pytest.approx((1 + 94 / 95) / 2)
+    assert found.low == pytest.approx(found.value - math.hypot(1 - 0.565518, 94 / 95 - 0.942810) / 2, abs=1e-5)
+    assert found.high == pytest.approx(found.value + (0.998140 - 94 / 95) / 2, abs=1e-4)
+
+
+def test_the_interval_of_balanced_accuracy_covers_where_a_label_is_rare():
+    random = np.random.default_rng(2)
+    held = 0
+    for _ in range(300):
+        gold = random.random(300) < 0.05
+        pred = np.where(random.random(300) < 0.95, gold, ~gold)
+        found = nominal_agreement(gold.tolist(), pred.tolist(), draws=2).balanced_accuracy
+        held += found.low <= 0.95 <= found.high
+    assert 0.92 <= held / 300 <= 0.98

@@ -140,3 +140,16 @@ def test_intervals_of_the_bias_cover_it():
         hits += found.low <= -0.5 <= found.high
     # 95 % nominal, error of 200 runs 1.5 points
     assert 0.9 <= hits / 200 <= 0.99
+
+
+def test_one_item_has_no_concordance():
+    found = numeric_agreement([0.0], [1.0])
+    assert math.isnan(found.ccc.value)
+    assert found.ccc.reason == found.icc.reason == "one item has no spread"
+
+
+def test_an_icc_whose_variances_cancel_out_is_unknown_and_says_why():
+    # items 0 and 1 answered by 1 and 0: between items 0, error 1, between raters 0, so 0 + 1 + 2 (0 - 1) / 2 = 0
+    found = numeric_agreement([0.0, 1.0], [1.0, 0.0])
+    assert math.isnan(found.icc.value)
+    assert "cancel out" in found.icc.reason

@@ -126,3 +126,9 @@ def test_a_judge_that_makes_it_worse_is_told():
     gold = np.where(np.arange(400) < 150, truth, NAN)
     assert "the judge is of no help" in weighted_mean(~truth, gold, [0.375] * 400).estimate.reason
     assert weighted_mean(np.where(np.arange(400) % 9 == 0, ~truth, truth), gold, [0.375] * 400).estimate.reason == ""
+
+
+def test_the_judge_alone_is_of_the_same_clusters():
+    # a cluster counts once: (1 + 0) / 2, not the mean of four rows
+    found = weighted_mean([1, 1, 1, 0], [1, NAN, NAN, 0], [0.5] * 4, clusters=["a", "a", "a", "b"])
+    assert found.naive.value == 0.5
