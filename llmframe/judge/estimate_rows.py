@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames import Frame
 from llmframe.judge.columns import answer_columns, comparable, numbers, read, said_or_column
+from llmframe.judge.gold_guards import check_spelling
 from llmframe.judge.gold_rows import label_name
 
 Floats = NDArray[np.float64]
@@ -188,6 +189,7 @@ def _of_label(cells: Sequence[object], truth: Sequence[Hashable], label: Hashabl
         _check_label(label, told, None)
         return _probabilities(scores, judge)
     _check_label(label, [*answers, *told], None)
+    check_spelling(told, answers, judge=judge)
     return np.array([math.nan if cell is None else float(cell == label) for cell in comparable(cells)])
 
 

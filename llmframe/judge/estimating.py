@@ -13,15 +13,14 @@ from llmframe.frames import Frame, wrap
 from llmframe.judge.columns import comparable, said_or_column
 from llmframe.judge.estimate_rows import EstimateRows, chances, estimate_rows, less
 from llmframe.judge.estimated import Numbers, Question, estimated, estimated_group
+from llmframe.judge.gold_guards import EQUAL, unequally_picked
+from llmframe.judge.review import PROBABILITY
 from llmframe.report.estimates import EstimateReport
 from llmframe.stats.guards import check_gold
 
 METHODS: Final = ("ppi++", "rogan_gladen", "gold", "naive")
 
 WHAT: Final = "a corrected estimate"
-
-EQUAL: Final = 1e-6
-"""Relative difference up to which probabilities count as equal: they may have been through a spreadsheet."""
 
 
 def estimate(  # noqa: PLR0913 - the facts of an estimate
@@ -118,6 +117,15 @@ def estimate(  # noqa: PLR0913 - the facts of an estimate
             weighted=probability is not None,
             by_class=method == "rogan_gladen",
             what=WHAT,
+        )
+    if (
+        method in ("ppi++", "gold")
+        and probability is None
+        and unequally_picked(wrapped, np.flatnonzero(known).tolist())
+    ):
+        raise UsageError(
+            f"the known rows are no random sample: `pick_for_review` picked them with unequal probabilities; say "
+            f'`probability="{PROBABILITY}"`'
         )
     asked = probability is not None and method != "naive"
     chance, note = chances(wrapped, probability, known, answered) if asked else (None, "")
