@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 import numpy as np
@@ -15,6 +15,9 @@ from llmframe.stats.estimate import Estimate, unknown
 from llmframe.stats.reliability import NullBand, auroc, brier, calibration_error, debiased_error, log_loss, null_band
 
 NO_ITEM: Final = "no item has both a confidence and gold"
+
+FEW: Final = 10
+"""Wrong answers, or right ones, below which the interval of the AUROC is too narrow, and it is said."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -100,8 +103,18 @@ def confidence_scores(  # noqa: PLR0913 - the facts of a bootstrap
         debiased=debiased,
         brier=sampling.interval(brier(confidences, right), drawn[:, 0]),
         log_loss=sampling.interval(log_loss(confidences, right), drawn[:, 1]),
-        auroc=sampling.interval(area, drawn[:, 2], reason=alike),
+        auroc=_rare(sampling.interval(area, drawn[:, 2], reason=alike), right),
     )
+
+
+def _rare(area: Estimate, right: Sequence[bool]) -> Estimate:
+    """With a reason where so few answers are wrong, or right, that draws of them vary too little."""
+    wrong = len(right) - sum(right)
+    fewer, what = min((wrong, "wrong"), (len(right) - wrong, "right"))
+    if fewer >= FEW or math.isnan(area.low):
+        return area
+    reason = f"only {fewer} of the answers are {what}: the interval is likely too narrow; label more rows"
+    return replace(area, reason="; ".join(filter(None, (reason, area.reason))))
 
 
 def _redrawn(losses: Floats, sure: Floats, hit: Floats, sampling: Resampling) -> Floats:

@@ -69,3 +69,12 @@ def test_where_all_are_alike_the_auroc_is_unknown_and_says_why(right: list[bool]
 def test_a_confidence_outside_of_its_range_is_refused():
     with pytest.raises(UsageError, match=r"in \[0, 1\]"):
         confidence_scores([60.0], [True])
+
+
+@pytest.mark.parametrize(("wrong", "told"), [(3, True), (9, True), (10, False)])
+def test_the_interval_of_an_auroc_says_where_few_answers_are_wrong(wrong, told):
+    sure = np.linspace(0.5, 1.0, 60).tolist()
+    right = [at % 6 != 0 or at // 6 >= wrong for at in range(60)]
+    found = confidence_scores(sure, right, draws=50).auroc
+    assert not math.isnan(found.low)
+    assert found.reason.startswith(f"only {wrong} of the answers are wrong: the interval is likely too narrow") == told
