@@ -9,6 +9,7 @@ from typing import Any, Final, get_args
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames import wrap
 from llmframe.judge.columns import comparable, said_or_column
+from llmframe.judge.gold_guards import spelt_otherwise, unequally_picked
 from llmframe.judge.rated_rows import RatedRows, labels_of, rated_rows, scale_of
 from llmframe.report.agreement import Agreement, Scale
 from llmframe.stats.agreement import MOST_LABELS, NominalAgreement, nominal_agreement
@@ -113,6 +114,9 @@ def agreement(  # noqa: PLR0913 - the facts of an agreement
         scale=kind, labels=labels_of(told, kind, labels), margin=margin, draws=draws, seed=seed, level=level
     )
     found = _measured(told, options)
+    if unequally_picked(wrapped, [at for at, item in enumerate(told.golds) if any(cell is not None for cell in item)]):
+        note = "gold was picked with unequal probabilities, so this is of the picked rows, not of all: pick at random"
+        found = replace(found, notes=(*found.notes, note))
     if by is None:
         return found
     values = comparable(said_or_column([wrapped], by, argument="by"))
@@ -219,6 +223,8 @@ def _notes(found: Agreement, told: RatedRows, right: Sequence[Any]) -> list[str]
         strange = [answer for answer in told.answers if answer is not None and answer not in golds]
         if len(strange) == sum(answer is not None for answer in told.answers):
             notes.append("no answer is any of the gold's labels: are they spelt otherwise?")
+        elif (pair := spelt_otherwise(golds, {answer for answer in told.answers if answer is not None})) is not None:
+            notes.append(f"the gold has {pair[0]!r} where the answers have {pair[1]!r}, and they count as two labels")
     of_gold = {right[at] for at, answer in enumerate(told.answers) if None not in (answer, right[at])}
     if found.scale != "interval" and found.n > 1 and len(of_gold) == 1:
         notes.append(f"all gold is {next(iter(of_gold))!r}, so nothing tells of other labels: label rows of those too")

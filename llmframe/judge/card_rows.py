@@ -124,7 +124,10 @@ def models_of(rows: CardRows, report: Mapping[str, Any]) -> list[str]:
 
 
 def _confidences(frame: Frame, name: str | None) -> list[float | None]:
-    found = numbers(read(frame, name))
+    cells = read(frame, name)
+    found = numbers(cells)
+    if found and all(each is None for each in found) and any(isinstance(cell, str) for cell in cells):
+        raise UsageError(f"the confidences in {name!r} must be numbers in [0, 1], and are text; name another column")
     outside = next((each for each in found if each is not None and not 0 <= each <= 1), None)
     if outside is not None:
         raise UsageError(

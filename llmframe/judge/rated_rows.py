@@ -80,6 +80,8 @@ def rated_rows(frame: Frame, pred: object, gold: object, *, group: object) -> Ra
     cells = said_or_column([frame], pred, argument="pred") if columns is None else read(frame, columns.value)
     errors = read(frame, columns.error if columns is not None else None)
     people = _people(frame, gold)
+    if isinstance(pred, str) and (pred in people or (isinstance(gold, str) and pred == gold)):
+        raise UsageError(f"{pred!r} is named as answers and as gold; everything agrees with itself")
     sides = [said_or_column([frame], each, argument="gold") for each in people or (gold,)]
     # lists beside answers that are none are everybody's ratings
     if len(sides) == 1 and _lists(sides[0]) and not _lists(cells):

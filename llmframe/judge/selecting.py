@@ -10,6 +10,7 @@ from llmframe.errors import UsageError
 from llmframe.frames import Frame, wrap
 from llmframe.frames.derived import position_of
 from llmframe.judge.columns import AnswerColumns, answer_columns, comparable, numbers, read, said_or_column
+from llmframe.judge.gold_guards import spelt_otherwise, unequally_picked
 from llmframe.judge.gold_rows import answered_column
 from llmframe.report.selection import Selection
 from llmframe.stats.certificate import percent
@@ -81,6 +82,11 @@ def select(  # noqa: PLR0913 - the facts of a selection
     answers = _answers(wrapped, gold, field=field, confidence=confidence)
     usable = [at for at in answers.rows if answers.truth[at] is not None]
     check_gold(random, n=len(usable), least=fewest, tuned=tuned, probability=False, what=what)
+    if unequally_picked(wrapped, usable):
+        raise UsageError(
+            f"{what} takes known answers of a random sample, and `pick_for_review` picked these with unequal "
+            'probabilities; pick with `how="random"`, and label those'
+        )
     sure = [cast("float", answers.sure[at]) for at in usable]
     right = [answers.values[at] == answers.truth[at] for at in usable]
     certificate = certified_threshold(sure, right, target_error=target_error, delta=delta)
@@ -138,6 +144,8 @@ def _answers(frame: Frame, gold: object, *, field: str | None, confidence: str |
     known = {value for value in truth if value is not None}
     if known and not known & {values[at] for at in rows}:
         notes.append("no value of the gold is among the answers: is it spelt otherwise?")
+    elif (pair := spelt_otherwise(known, {values[at] for at in rows})) is not None:
+        notes.append(f"the gold has {pair[0]!r} where the answers have {pair[1]!r}, and they count as two labels")
     return _Answers(
         columns=columns,
         confidence=name,
