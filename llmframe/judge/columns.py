@@ -121,7 +121,21 @@ def said_or_column(frames: Sequence[Frame], said: object, *, argument: str) -> l
         raise UsageError(
             f"`{argument}` has {len(cells)} values, the frame {len(frames[0])} rows; give one for each row"
         )
+    if _in_another_order(frames[0], said):
+        raise UsageError(
+            f"`{argument}` has the frame's index in another order, and values are taken by place; put it in the "
+            "frame's order: `.reindex(frame.index)`"
+        )
     return cells
+
+
+def _in_another_order(frame: Frame, said: object) -> bool:
+    """Whether a pandas Series has the index of a pandas frame, but not in its order."""
+    theirs, ours = getattr(said, "index", None), getattr(frame.native, "index", None)
+    if not hasattr(theirs, "equals") or not hasattr(ours, "equals"):
+        return False
+    there, here = list(cast("Sequence[Hashable]", theirs)), list(cast("Sequence[Hashable]", ours))
+    return there != here and set(there) == set(here)
 
 
 def _values_of(said: object) -> list[object] | None:

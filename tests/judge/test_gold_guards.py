@@ -83,3 +83,11 @@ def test_texts_are_no_confidences():
     rows = [{"label": said, "human": said, "note": "sure"} for said in "ab" * 20]
     with pytest.raises(UsageError, match="'note' must be numbers"):
         card(rows, "label", "human", confidence="note", draws=100)
+
+
+def test_a_series_in_another_order_is_refused():
+    df = pd.DataFrame({"label": list("aabb") * 10, "human": list("abab") * 10})
+    with pytest.raises(UsageError, match="`gold` has the frame's index in another order"):
+        agreement(df, "label", df["human"].iloc[::-1], draws=100)
+    other = df["human"].set_axis(range(1000, 1040))
+    assert agreement(df, "label", other, draws=100).accuracy.value == 0.5
