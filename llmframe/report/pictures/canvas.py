@@ -85,9 +85,10 @@ def tidy(axes: Axes, *, title: str = "", x: str = "", y: str = "", grid: str = "
 
 
 def shortened(text: object, most: int = MOST_CHARS) -> str:
-    """A label on one line, cut to `most` characters; a dollar sign stays one, which matplotlib takes for a formula."""
+    """A label on one line, cut to `most` characters in the middle; a dollar sign stays one, and begins no formula."""
     line = " ".join(str(text).split())
-    cut = line if len(line) <= most else line[: most - 1] + "…"
+    tail = most // 3
+    cut = line if len(line) <= most else f"{line[: most - 1 - tail]}…{line[-tail:]}"
     return cut.replace("$", r"\$")
 
 

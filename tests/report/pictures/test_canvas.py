@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from llmframe.report.pictures.canvas import MOST_CHARS, data_address, empty_figure, new_figure, png, shortened
+from llmframe.report.pictures.canvas import data_address, empty_figure, new_figure, png, shortened
 
 
 def pixels(picture: bytes) -> tuple[int, int]:
@@ -33,7 +33,12 @@ def test_an_empty_figure_says_why():
 
 @pytest.mark.parametrize(
     ("text", "short"),
-    [("two\n lines", "two lines"), ("x" * 30, "x" * (MOST_CHARS - 1) + "…"), ("$5 or $6", r"\$5 or \$6"), (3, "3")],
+    [
+        ("two\n lines", "two lines"),
+        ("a rather long label number 12", "a rather long …mber 12"),
+        ("$5 or $6", r"\$5 or \$6"),
+        (3, "3"),
+    ],
 )
 def test_a_label_is_one_short_line_and_no_formula(text: object, short: str):
     assert shortened(text) == short
