@@ -11,6 +11,7 @@ import numpy as np
 from llmframe.errors import UsageError
 from llmframe.stats.bootstrap import DRAWS, Floats, Resampling
 from llmframe.stats.estimate import Estimate
+from llmframe.stats.kappas import perfect_end
 from llmframe.stats.pair_counts import sorted_labels
 from llmframe.stats.panels import Level, krippendorff_alpha
 
@@ -53,7 +54,8 @@ def alpha(  # noqa: PLR0913 - the facts of a bootstrap
     Returns
     -------
     Estimate
-        1 where raters always agree, 0 by chance; nan where there is one label only, or no item with two ratings.
+        1 where raters always agree, with the lower end that so many items allow; 0 by chance; nan where there is one
+        label only, or no item with two ratings.
 
     Raises
     ------
@@ -71,8 +73,12 @@ def alpha(  # noqa: PLR0913 - the facts of a bootstrap
     pairable = [ratings[at] for at in rows]
     kept = None if clusters is None else [clusters[at] for at in rows]
     sampling = Resampling.of(len(rows), clusters=kept, draws=draws, seed=seed, level=level)
-    value, drawn = alphas(pairable, scale, order_of(pairable, scale, labels), sampling)
-    return sampling.interval(value, drawn, reason=why_unknown(value, len(rows)))
+    order = order_of(pairable, scale, labels)
+    value, drawn = alphas(pairable, scale, order, sampling)
+    estimate = sampling.interval(value, drawn, reason=why_unknown(value, len(rows)))
+    if math.isnan(value) or any(len({each for each in item if each is not None}) > 1 for item in pairable):
+        return estimate
+    return perfect_end(estimate, sampling=sampling, expected=chance_disagreement(pairable, scale, order))
 
 
 def nominal_features(ratings: Ratings, labels: Sequence[Any]) -> Floats:
@@ -149,6 +155,21 @@ def alphas(ratings: Ratings, scale: Level, order: Sequence[Any], sampling: Resam
     if len(ratings) * len(order) ** 2 > MOST_CELLS:
         return float(of_sums(features.sum(axis=0, keepdims=True))[0]), drawn
     return krippendorff_alpha(ratings, order=order, level=scale), drawn
+
+
+def chance_disagreement(ratings: Ratings, scale: Level, order: Sequence[Any]) -> float:
+    """How far two ratings of any items are apart on average, the farthest two being 1 apart; in (0, 1]."""
+    margins = _counts(ratings, order).sum(axis=0)
+    n = margins.sum()
+    if scale == "interval":
+        numbers = np.array(order, dtype=np.float64)
+        squares = (margins * (numbers - numbers.mean()) ** 2).sum() - (
+            margins * (numbers - numbers.mean())
+        ).sum() ** 2 / n
+        return float(2 * squares / (n - 1) / (numbers.max() - numbers.min()) ** 2)
+    middles = margins.cumsum() - margins / 2 if scale == "ordinal" else np.zeros(len(margins))
+    apart = (middles[:, None] - middles[None, :]) ** 2 if scale == "ordinal" else 1 - np.eye(len(margins))
+    return float(margins @ apart @ margins / (n * (n - 1)) / apart.max())
 
 
 def order_of(ratings: Ratings, scale: Level, labels: Sequence[Hashable] | None) -> list[Any]:

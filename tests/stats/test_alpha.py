@@ -132,3 +132,23 @@ def test_texts_on_an_ordinal_scale_need_their_order():
 def test_more_levels_than_a_scale_has_are_numbers():
     with pytest.raises(UsageError, match='`scale="interval"`'):
         alpha([[at, at + 1] for at in range(60)], scale="ordinal")
+
+
+@pytest.mark.parametrize(
+    ("ratings", "scale", "expected"),
+    [
+        # of 40 ratings 20 are of each label: 2 * 20 * 20 / (40 * 39)
+        ([("a", "a"), ("b", "b")] * 10, "nominal", 800 / 1560),
+        ([(1, 1), (2, 2)] * 10, "interval", 800 / 1560),
+        # three levels of 10, 20, 10 ratings: middles 5, 20, 35; squares 225 between neighbours, 900 between the ends,
+        # so 0.25 and 1: 2 * (2 * 10 * 20 * 0.25 + 10 * 10 * 1) / (40 * 39) = 400 / 1560
+        ([(1, 1)] * 5 + [(2, 2)] * 10 + [(3, 3)] * 5, "ordinal", 400 / 1560),
+        ([(1, 1)] * 5 + [(2, 2)] * 10 + [(3, 3)] * 5, "interval", 400 / 1560),
+    ],
+)
+def test_raters_who_always_agree_end_where_wilson_says(ratings, scale, expected):
+    # Wilson's lower end of 20 of 20 is 1 / (1 + z^2 / 20) = 0.8389
+    low = 1 - (1 - 1 / (1 + 1.959963984540054**2 / 20)) / expected
+    found = alpha(ratings, scale=scale)
+    assert (found.value, found.low, found.high) == (pytest.approx(1.0), pytest.approx(low), 1.0)
+    assert "no item disagrees" in found.reason
