@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import random
 import re
+from collections import Counter
 from typing import Any
 
 import pandas as pd
@@ -121,9 +123,13 @@ async def test_async_code_gets_the_same_audit():
 
 
 def test_a_judge_that_noise_makes_unstable_is_found_to_be():
-    chance = random.Random(8)
+    asked: Counter[str] = Counter()
 
     def wavering(prompt: str, request: Request) -> str:
+        """Draws by the prompt and how often it came, so that no order of requests changes what is found."""
+        seen = json.dumps(request["messages"])
+        asked[seen] += 1
+        chance = random.Random(f"{asked[seen]}{seen}")
         return chance.choice("12345") if chance.random() < 0.6 else honest(prompt, request)
 
     found = audited(wavering, "answer", RUBRIC, probes=["stability", "template"])
