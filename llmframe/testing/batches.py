@@ -14,7 +14,7 @@ from llmframe.testing.batch_lines import Problem
 from llmframe.testing.batch_state import End, Fate
 from llmframe.testing.steps import Step
 
-WAIT_SECONDS: Final = 10.0
+WAIT_SECONDS: Final = 60.0
 """How long `wait_calls` waits by default."""
 
 

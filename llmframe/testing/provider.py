@@ -317,6 +317,7 @@ class Provider(Record):
             looked at meanwhile; the requests are counted as any.
         """
         self._in_loop(lambda: self._desk.fail(step))
+        self._in_loop(lambda: None)  # a transport closes its socket in the loop's next round
 
     def up(self) -> None:
         """End the outage."""

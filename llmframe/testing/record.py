@@ -11,8 +11,8 @@ from llmframe.errors import UsageError
 from llmframe.testing.steps import Step
 from llmframe.testing.tally import Tally, prompt_of
 
-WAIT_SECONDS = 10.0
-"""How long the `wait_…` methods wait by default."""
+WAIT_SECONDS = 60.0
+"""How long the `wait_…` methods wait by default: what has to come comes on a busy machine too."""
 
 
 class Record:

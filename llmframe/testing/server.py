@@ -8,7 +8,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from typing import Protocol, Self
 
-STOP_SECONDS = 5.0
+STOP_SECONDS = 30.0
 """Longest wait for the loop that serves."""
 ROUNDS = 5
 """Rounds of the loop in which a connection is made, or closed: accept, transport, protocol, first read."""

@@ -62,7 +62,7 @@ def ask(provider: Provider, prompt: str = "row-1: fine", *, key: str | None = No
 
 def call(provider: Provider, method: str, path: str, body: str | None = None, *, key: str | None = None) -> Got:
     url = urlsplit(provider.base_url)
-    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=10)
+    connection = http.client.HTTPConnection(url.hostname or "", url.port, timeout=60)
     try:
         connection.request(method, url.path + path, body, {"Authorization": f"Bearer {key or provider.api_key}"})
         answer = connection.getresponse()
@@ -166,7 +166,7 @@ def with_batches(make_provider: Callable[..., Provider]) -> Callable[..., Any]:
     def run(main: Callable[[BatchKit], Coroutine[Any, Any, Any]], **options: Any) -> Any:
         async def within() -> Any:
             provider = make_provider(**options)
-            connection = {"base_url": provider.base_url, "api_key": provider.api_key, "max_retries": 0, "timeout": 20}
+            connection = {"base_url": provider.base_url, "api_key": provider.api_key, "max_retries": 0, "timeout": 120}
             async with openai.AsyncOpenAI(**connection) as sdk:
                 return await main(BatchKit(provider, sdk))
 

@@ -23,7 +23,7 @@ def provider() -> Iterator[AnthropicProvider]:
 
 def call(provider: AnthropicProvider, method: str, path: str, body: Any = None, **headers: str) -> tuple[int, str, str]:
     """Status, text and request id of one answer."""
-    connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=60)
     sent = {"x-api-key": provider.api_key, "anthropic-version": "2023-06-01", **headers}
     try:
         connection.request(method, path, body if isinstance(body, str | None) else json.dumps(body), sent)
@@ -49,7 +49,7 @@ def test_a_version_is_wanted_and_a_token_is_a_key_too(provider: AnthropicProvide
     assert call(provider, "GET", BATCHES, **{"anthropic-version": "x"})[0] == 200
     token = {"x-api-key": "", "Authorization": f"Bearer {provider.api_key}"}
     assert call(provider, "GET", BATCHES, **token)[0] == 200
-    connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=60)
     connection.request("GET", BATCHES, headers={"x-api-key": provider.api_key})
     answer = connection.getresponse()
     assert (answer.status, b"anthropic-version" in answer.read()) == (400, True)
@@ -79,7 +79,7 @@ def test_a_step_stands_in_place_of_an_answer(provider: AnthropicProvider, step: 
 def test_a_broken_answer_was_worked_for(provider: AnthropicProvider):
     create = {"requests": [{"custom_id": "a", "params": REQUEST}]}
     provider.fail("create", BadBody(), Cut(), after=True)
-    connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=10)
+    connection = http.client.HTTPConnection(provider.url.removeprefix("http://"), timeout=60)
     headers = {"x-api-key": provider.api_key, "anthropic-version": "2023-06-01"}
     connection.request("POST", BATCHES, json.dumps(create), headers)
     with pytest.raises(ValueError, match=r"JSON|utf|codec|delimiter|Unterminated"):

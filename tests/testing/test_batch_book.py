@@ -31,6 +31,6 @@ def test_a_call_wakes_whoever_waits_for_it():
     book = Book(Files())
     caller = threading.Thread(target=book.called, args=("state",))
     caller.start()
-    assert book.wait_for(lambda: book.calls["state"] == 1, 10.0)
+    assert book.wait_for(lambda: book.calls["state"] == 1, 60.0)
     caller.join()
     assert not book.wait_for(lambda: book.calls["create"] == 1, 0.001)

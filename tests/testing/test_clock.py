@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import sys
 import threading
 import time
@@ -148,7 +149,7 @@ def test_a_thread_that_never_returns_holds_the_clock_for_a_while_only(monkeypatc
     go_on = threading.Event()
 
     async def main() -> float:
-        job = asyncio.ensure_future(asyncio.to_thread(go_on.wait, 10))
+        job = asyncio.ensure_future(asyncio.to_thread(go_on.wait, 60))
         await asyncio.sleep(5)
         go_on.set()
         await job
@@ -171,7 +172,8 @@ def test_nothing_stays_open():
             await asyncio.sleep(1)
 
     run_in_fake_time(main())
+    gc.collect()  # what other tests left open is closed now, not between the two counts
     before = open_files()
     for _ in range(5):
         run_in_fake_time(main())
-    assert open_files() == before
+    assert open_files() <= before  # who else closes something meanwhile is free to

@@ -13,7 +13,7 @@ BODY = b'{"messages": [{"role": "user", "content": "x"}]}'
 def wire(make_provider):
     """A raw connection to a provider."""
     provider = make_provider()
-    with socket.create_connection(("127.0.0.1", provider.start()), timeout=10) as sock:
+    with socket.create_connection(("127.0.0.1", provider.start()), timeout=60) as sock:
         yield sock, sock.makefile("rb"), provider
 
 

@@ -4,6 +4,7 @@ import asyncio
 import copy
 import json
 import pickle
+import socket
 import subprocess
 import sys
 from concurrent.futures import as_completed
@@ -57,7 +58,7 @@ def test_answers_are_withheld_until_released(make_provider, http_kit, crowd):
     assert (provider.in_flight, provider.max_in_flight) == (5, 5)
     assert not any(future.done() for future in futures)
     provider.release(2)
-    done = as_completed(futures, timeout=10)
+    done = as_completed(futures, timeout=60)
     assert [next(done).result().status for _ in range(2)] == [200, 200]
     assert provider.in_flight == 3
     provider.release()
@@ -107,6 +108,20 @@ def test_closing_the_provider_is_not_a_client_that_left(make_provider, http_kit,
     assert (provider.in_flight, provider.closed_in_flight) == (0, 0)
 
 
+def test_an_outage_has_reset_every_connection_when_it_begins(make_provider):
+    provider = make_provider()
+    for _ in range(50):
+        with socket.create_connection(("127.0.0.1", provider.start()), timeout=60) as client:
+            client.sendall(b"GET /v1/models HTTP/1.1\r\n\r\n")
+            assert client.recv(12) == b"HTTP/1.1 200"
+            provider.down()
+            assert provider.connections == 0
+            with pytest.raises(ConnectionResetError):
+                while client.recv(1 << 16):  # the rest of the answer, if it is still there
+                    pass
+            provider.up()
+
+
 def test_reset_forgets_counts_and_steps_or_counts_alone(make_provider, http_kit):
     provider = make_provider()
     provider.always(Text("standing"))
@@ -134,7 +149,7 @@ def test_it_is_neither_pickled_nor_copied(make_provider):
 
 def test_a_provider_that_is_left_open_does_not_keep_the_process():
     code = "from llmframe.testing import Provider, Hang; p = Provider(); print(p.base_url)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=True)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=300, check=True)
     assert done.stdout.startswith("http://127.0.0.1:")
 
 

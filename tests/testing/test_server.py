@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+import select
 import socket
 import threading
 import warnings
@@ -14,10 +15,10 @@ from llmframe.testing.server import ROUNDS, LoopServer, LoopThread
 
 def test_it_serves_on_loopback_until_it_is_stopped():
     server = LoopThread(asyncio.Protocol)
-    socket.create_connection(("127.0.0.1", server.port), timeout=10).close()
+    socket.create_connection(("127.0.0.1", server.port), timeout=60).close()
     server.stop(lambda: None)
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        socket.create_connection(("127.0.0.1", server.port), timeout=60)
 
 
 def test_work_is_done_in_the_serving_daemon_thread():
@@ -63,6 +64,7 @@ def test_who_connects_in_the_very_round_in_which_it_ends_is_dropped_too(monkeypa
         for transport in made:
             transport.abort()  # type: ignore[attr-defined]
 
+    gc.collect()  # so that what other tests left isn't found below
     server = LoopThread(Noted)
     server.call(watch)
     with client, warnings.catch_warnings(record=True) as leaks:
@@ -91,7 +93,7 @@ def test_it_serves_in_the_running_loop_and_is_called_from_any_thread():
     port = asyncio.run(main())
     assert seen == [threading.current_thread()] * 3
     with pytest.raises(ConnectionRefusedError):
-        socket.create_connection(("127.0.0.1", port), timeout=10)
+        socket.create_connection(("127.0.0.1", port), timeout=60)
 
 
 def test_in_the_running_loop_nobody_is_accepted_once_it_turns_away():
@@ -103,11 +105,12 @@ def test_in_the_running_loop_nobody_is_accepted_once_it_turns_away():
 
     async def main() -> int:
         server = await LoopServer.open(Noted)
-        early = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        early = socket.create_connection(("127.0.0.1", server.port), timeout=60)
+        select.select([server._server.sockets[0]], [], [], 60)  # it has reached the port
         await asyncio.sleep(0)  # the loop sees it,
         await asyncio.sleep(0)  # and has accepted it
         server.turn_away()
-        late = socket.create_connection(("127.0.0.1", server.port), timeout=10)
+        late = socket.create_connection(("127.0.0.1", server.port), timeout=60)
         for _ in range(ROUNDS):
             await asyncio.sleep(0)
         known = len(made)

@@ -125,7 +125,7 @@ def test_who_never_answers_is_in_flight_until_the_client_leaves(make_provider, s
     provider = make_provider()
     provider.script(step)
     port = provider.start()
-    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
     connection.request("POST", "/v1/chat/completions", '{"messages": [{"role": "user", "content": "x"}]}')
     provider.wait_in_flight(1)
     if isinstance(step, Drip):
