@@ -218,11 +218,13 @@ class Desk:
         self._tally.answered(answer)
 
     def fail(self, step: steps.Step) -> None:
-        """Reset every connection, and give every request this step from now on."""
+        """Reset what is under way, for a dead server every connection, and give every request this step from now on."""
         self._outage = step
         for connection in tuple(self.connections):
-            connection.dropped = True
-            connection.reset()
+            # One that waits for its next request gets `step` there: reset now, its client might not know it yet.
+            if connection.busy or isinstance(step, steps.Reset):
+                connection.dropped = True
+                connection.reset()
 
     def recover(self) -> None:
         """End what `fail` began."""

@@ -149,6 +149,11 @@ class Connection(asyncio.Protocol):
         elif self._buffer:
             asyncio.get_running_loop().call_soon(self._read)
 
+    @property
+    def busy(self) -> bool:
+        """Whether a request, or a part of one, is here without its answer."""
+        return self._pending is not None or self._head is not None or bool(self._buffer)
+
     def drop(self) -> None:
         """Close at once because the server ends."""
         self.dropped = True

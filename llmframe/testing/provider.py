@@ -308,13 +308,13 @@ class Provider(Record):
         self._in_loop(lambda: self._desk.gate.release(n))
 
     def down(self, step: steps.Step = _DEAD) -> None:
-        """An outage from now on, until `up`: every connection is reset, and each request gets `step` at once.
+        """An outage from now on, until `up`: requests under way are reset, and each that comes gets `step` at once.
 
         Parameters
         ----------
         step
-            `Reset()`, a dead server; or for instance `Status(503)`, a gateway before one. Neither key nor limits are
-            looked at meanwhile; the requests are counted as any.
+            `Reset()`, a dead server, which resets idle connections too; or for instance `Status(503)`, a gateway
+            before one. Neither key nor limits are looked at meanwhile; the requests are counted as any.
         """
         self._in_loop(lambda: self._desk.fail(step))
         self._in_loop(lambda: None)  # a transport closes its socket in the loop's next round

@@ -12,7 +12,7 @@ from concurrent.futures import as_completed
 import openai
 import pytest
 
-from llmframe.testing import Provider, Status, Text
+from llmframe.testing import Hang, Provider, Status, Text
 
 
 def test_it_starts_when_its_address_is_read_and_ends_with_the_block():
@@ -117,9 +117,25 @@ def test_an_outage_has_reset_every_connection_when_it_begins(make_provider):
             provider.down()
             assert provider.connections == 0
             with pytest.raises(ConnectionResetError):
-                while client.recv(1 << 16):  # the rest of the answer, if it is still there
-                    pass
+                list(iter(lambda: client.recv(1 << 16), b""))
             provider.up()
+
+
+def test_an_outage_behind_a_gateway_resets_what_is_under_way_and_keeps_idle_connections(make_provider, http_kit, crowd):
+    provider = make_provider()
+    provider.when("row-1", Hang())
+    with socket.create_connection(("127.0.0.1", provider.start()), timeout=60) as idle:
+        idle.sendall(b"GET /v1/models HTTP/1.1\r\n\r\n")
+        while not idle.recv(1 << 16).endswith(b"]}"):
+            pass
+        future = crowd.submit(http_kit.ask, provider, "row-1")
+        provider.wait_in_flight(1)
+        provider.down(Status(503))
+        assert isinstance(future.exception(), OSError)
+        assert (provider.connections, provider.closed_in_flight) == (1, 0)
+        body = b'{"model": "m", "messages": [{"role": "user", "content": "row-2"}]}'
+        idle.sendall(b"POST /v1/chat/completions HTTP/1.1\r\ncontent-length: %d\r\n\r\n%b" % (len(body), body))
+        assert idle.recv(12) == b"HTTP/1.1 503"
 
 
 def test_reset_forgets_counts_and_steps_or_counts_alone(make_provider, http_kit):
