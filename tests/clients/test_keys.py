@@ -35,6 +35,7 @@ def test_the_argument_goes_before_the_environment_and_variables_are_asked_in_ord
 
 
 def test_a_missing_key_names_the_variable_and_says_when_it_is_empty(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.delenv("GROQ_API_KEY", raising=False)
     with pytest.raises(UsageError, match="no key for 'groq'; set the environment variable GROQ_API_KEY"):
         find_key(None, ("GROQ_API_KEY",), whom="groq")
     monkeypatch.setenv("GROQ_API_KEY", "")

@@ -32,7 +32,7 @@ def settings(weights: str, import_from: str) -> Settings:
 def serve(line: Settings, *flags: str) -> subprocess.CompletedProcess[bytes]:
     command = [sys.executable, *flags, "-P", str(Path(local_server.__file__))]
     return subprocess.run(
-        command, input=json.dumps(line).encode() + b"\n", capture_output=True, timeout=60, check=False
+        command, input=json.dumps(line).encode() + b"\n", capture_output=True, timeout=300, check=False
     )
 
 

@@ -584,7 +584,7 @@ def _in_process(code: str, *arguments: str) -> dict[str, Any]:
         capture_output=True,
         check=False,
         env=environment,
-        timeout=120,
+        timeout=600,
     )
     assert ran.returncode == 0, ran.stderr.decode(errors="replace")
     return json.loads(ran.stdout)

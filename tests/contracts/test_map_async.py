@@ -76,9 +76,17 @@ async def test_a_cancelled_amap_cancels_its_requests(library: Kind, provider: Pr
 
 async def test_a_time_limit_around_amap_holds(library: Kind, provider: Provider):
     provider.hold()
+
+    async def run_out(limit: asyncio.Timeout) -> None:
+        await asyncio.to_thread(provider.wait_in_flight, 3)
+        limit.reschedule(asyncio.get_running_loop().time())
+
+    limit = asyncio.timeout(None)
+    running_out = asyncio.create_task(run_out(limit))
     with pytest.raises(TimeoutError):
-        async with asyncio.timeout(0.3):
+        async with limit:
             await library.make({"t": ROWS}).llm.amap("J {t}", schema=Verdict, client=provider)
+    await running_out
     await asyncio.to_thread(provider.wait_closed, 3)
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel, field_validator
 
 import llmframe
 from llmframe import Budget
+from llmframe.engine import patience
 from llmframe.errors import RowError, UsageError
 from llmframe.testing import Filtered, Provider, Refusal, Status, Text
 from tests.contracts.batches import IN, OUT, PRICES, balanced, charged, hurry, limits, often, told
@@ -46,11 +47,12 @@ def mapped(provider: Provider, rows: Any, *, prompt: str = "J {t}", schema: Any 
     return rows.llm.map(prompt, schema, client=provider, **options)
 
 
-def leave(provider: Provider, rows: Any, **options: Any) -> None:
-    """Begin a job and leave it as a process does that ends, with its batches at the provider."""
+def leave(provider: Provider, rows: Any, *, looks: int = 0, **options: Any) -> None:
+    """Begin a job and leave it as a process does that ends, with its batches at the provider, looked at so often."""
     prompt = options.pop("prompt", "J {t}")
     options = {"mode": "batch", "model": "m", **options}
     job = rows.llm.submit(prompt, Echo, client=provider, **options)
+    provider.batches.wait_calls("state", looks)
     llmframe.cancel()
     assert job.wait(30)
     del job
@@ -81,9 +83,13 @@ def test_rows_that_came_meanwhile_go_into_a_batch_of_their_own(provider: Provide
     assert (provider.batches.created, often(provider)) == (2, {1: 4})
 
 
-def test_a_call_about_other_rows_waits_for_no_batch_of_an_earlier_one(provider: Provider, store: Path):
+def test_a_call_about_other_rows_waits_for_no_batch_of_an_earlier_one(
+    provider: Provider, store: Path, monkeypatch: pytest.MonkeyPatch
+):
     provider.batches.hold()
-    leave(provider, frame(1, 2), cache=store)
+    with monkeypatch.context() as patch:
+        patch.setattr(patience, "FIRST_SECONDS", 3600.0)  # no second look is on its way when the job is left
+        leave(provider, frame(1, 2), looks=1, cache=store)
     provider.batches._book.held = None  # from now on batches end, but nobody asks for that one
     looks = provider.batches.calls["state"]
     assert mapped(provider, frame(3), cache=store)["id"].to_list() == ["row-3"]
@@ -295,7 +301,7 @@ def test_a_budget_that_another_run_holds_is_waited_for(provider: Provider):
 
     threading.Thread(target=free).start()
     out = mapped(provider, frame(1, 2, 3, 4), budget=budget)
-    assert done.wait(10)
+    assert done.wait(60)
     assert out["error"].null_count() == 4
     assert (provider.batches.created, provider.requests) == (2, 0)
 
@@ -322,7 +328,7 @@ def both(*calls: Callable[[], Any]) -> list[Any]:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(300)
     return results
 
 

@@ -40,7 +40,7 @@ def test_a_locale_of_ascii_alone_changes_nothing(tmp_path: Path):
         env={**os.environ, **plain},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
         check=False,
     )
     assert done.returncode == 0, done.stderr

@@ -158,14 +158,12 @@ def test_one_attempt_is_one_request(library: Kind, provider: Provider):
     assert provider.requests == 3
 
 
-@pytest.mark.parametrize("step", [Hang(), Drip(0.02), Delay(30)], ids=["hangs", "drips", "is late"])
+@pytest.mark.parametrize("step", [Hang(), Drip(0.02), Delay(3600)], ids=["hangs", "drips", "is late"])
 def test_an_answer_that_never_ends_is_cut_by_the_timeout(library: Kind, provider: Provider, step: Any):
     provider.always(step)
     with pytest.warns(LlmframeWarning, match="2 of 2 rows failed: 2 timeout"):
-        out = library.make({"t": ["a", "b"]}).llm.map(
-            "J {t}", schema=Echo, client=provider, timeout=0.2, max_attempts=1
-        )
-    assert library.to_dict(out)["error"] == ["timeout: no whole answer within 0.2 s"] * 2
+        out = library.make({"t": ["a", "b"]}).llm.map("J {t}", schema=Echo, client=provider, timeout=1, max_attempts=1)
+    assert library.to_dict(out)["error"] == ["timeout: no whole answer within 1 s"] * 2
     provider.wait_closed(2)
     run = llmframe.last_run()
     assert (run.requests, run.unknown_usage) == (2, 2)
@@ -174,7 +172,7 @@ def test_an_answer_that_never_ends_is_cut_by_the_timeout(library: Kind, provider
 def test_after_a_timeout_the_row_is_asked_again(provider: Provider):
     provider.when("row-1", Hang(), times=1)
     rows = [{"t": "row-1"}, {"t": "row-2"}]
-    out = llmframe.map(rows, "J {t}", Echo, client=provider, timeout=1)
+    out = llmframe.map(rows, "J {t}", Echo, client=provider, timeout=2)
     assert [row["id"] for row in out] == ["row-1", "row-2"]
     assert provider.requests == 3
 

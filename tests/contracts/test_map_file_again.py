@@ -19,7 +19,7 @@ import llmframe
 from llmframe.api.backfill import GOES_ON
 from llmframe.engine.progress import Progress
 from llmframe.errors import LlmframeWarning, RowError, StoreError, UsageError
-from llmframe.testing import Provider, Status
+from llmframe.testing import Delay, Provider, Status
 
 ROWS = 20
 
@@ -266,8 +266,8 @@ def test_an_interrupt_keeps_whole_parts_and_says_how_to_go_on(ask, provider: Pro
 
 
 def test_an_interrupt_at_the_very_end_is_one_too(ask, provider: Provider, target: Path):
-    def interrupt(progress: Progress) -> None:
-        if progress.done == ROWS and not progress.in_flight:
+    def interrupt(progress: Progress) -> None:  # called while a part is waited for, too
+        if progress.done == ROWS and len(list(work(target).glob("part-*"))) == ROWS / ask["rows"]:
             raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt, match="goes on where this one stopped"):
@@ -311,8 +311,9 @@ def test_a_fault_while_reading_keeps_the_parts_before_it(ask, provider: Provider
     assert llmframe.last_run().state == "stopped"
 
 
-def test_an_output_that_cant_be_written_stops_the_run(ask, provider: Provider, target: Path):
+def test_an_output_that_cant_be_written_stops_the_run(ask, provider: Provider, sick: Sick, target: Path):
     """A file stands where the parts' folder was: the writing fails like that on a full disk."""
+    sick.rows = {row: Delay(3600) for row in range(8, ROWS)}  # the second part is written before the third is there
     calls: list[int] = []
 
     def spoil(table: pa.Table) -> list[bool]:

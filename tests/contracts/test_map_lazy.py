@@ -235,7 +235,10 @@ def test_cancelled_from_another_thread_a_query_still_ends(verb: Any, provider: P
     provider.wait_closed(6)
 
 
-def test_three_hundred_thousand_rows_go_through_to_a_file(provider: Provider, tmp_path: Path):
+def test_three_hundred_thousand_rows_go_through_to_a_file(
+    provider: Provider, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(lazy_runs, "STALE_SECONDS", 1e9)  # one run, however long polars takes from part to part
     rows = 300_000
     frame = pl.LazyFrame({"n": pl.int_range(rows, eager=True)}).with_columns(
         pl.format("row-{}", pl.col("n") % 50).alias("t")

@@ -27,6 +27,12 @@ TWO: dict[str, Any] = {"schema": Label, "rows": 2, "max_concurrency": 2}
 """Parts of two rows, two requests in flight."""
 
 
+@pytest.fixture(autouse=True)
+def idle() -> None:
+    """Tasks are counted, so what another test has left has to end first."""
+    wait_idle()
+
+
 @pytest.fixture
 def held(provider: Provider) -> Provider:
     """Answers the first two requests; all others are withheld."""
@@ -48,7 +54,7 @@ def tasks_of_the_private_loop() -> int:
     async def count() -> int:
         return len(asyncio.all_tasks()) - 1
 
-    return asyncio.run_coroutine_threadsafe(count(), bridge.private_loop()).result(10)
+    return asyncio.run_coroutine_threadsafe(count(), bridge.private_loop()).result(60)
 
 
 def wait_idle() -> None:
@@ -180,6 +186,7 @@ def test_ctrl_c_ends_the_stream_and_the_same_call_asks_for_the_rest(library: Kin
 
     def press(progress: llmframe.Progress) -> None:  # called while the main thread waits for a part
         if taken and progress.in_flight == 2:
+            held.wait_in_flight(2)  # they are on their way by then, and here now
             signal.raise_signal(signal.SIGINT)
 
     def consume() -> None:

@@ -124,11 +124,9 @@ def test_answers_spelt_otherwise_are_noted():
 
 
 def test_people_are_a_ceiling_beside_the_judge():
-    def rated():
-        return np.clip(TRUE + RANDOM.integers(-1, 2, N), 1, 5)
-
-    people = {f"h{at}": rated() for at in range(3)}
-    frame = pd.DataFrame(people | {"score": RANDOM.integers(1, 6, N)})
+    random = np.random.default_rng(13)
+    people = {f"h{at}": np.clip(TRUE + random.integers(-1, 2, N), 1, 5) for at in range(3)}
+    frame = pd.DataFrame(people | {"score": random.integers(1, 6, N)})
     found = llmframe.agreement(frame, "score", list(people))
     assert found.humans.raters == 3
     assert found.humans.change.high < 0
@@ -139,8 +137,9 @@ def test_people_are_a_ceiling_beside_the_judge():
 
 
 def test_a_margin_asks_whether_the_judge_can_replace_a_person():
-    people = {f"h{at}": np.clip(TRUE + RANDOM.integers(-1, 2, N), 1, 5) for at in range(3)}
-    frame = pd.DataFrame(people | {"exact": TRUE, "random": RANDOM.integers(1, 6, N)})
+    random = np.random.default_rng(14)
+    people = {f"h{at}": np.clip(TRUE + random.integers(-1, 2, N), 1, 5) for at in range(3)}
+    frame = pd.DataFrame(people | {"exact": TRUE, "random": random.integers(1, 6, N)})
     assert llmframe.agreement(frame, "exact", list(people)).alt_test is None
     assert llmframe.agreement(frame, "exact", list(people), margin=0.1).alt_test.passed
     found = llmframe.agreement(frame, "random", list(people), margin=0.1)
