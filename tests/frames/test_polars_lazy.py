@@ -137,7 +137,8 @@ def test_kept_values_stay_and_are_looked_at_first(answer: Answerer):
     out = query(answer, frame, where=pl.col("n") == 1, keep=True).collect()
     assert out["size"].to_list() == [1, 7, 7]
     assert out["word"].to_list() == ["short", "long", "long"]
-    misfit = LAZY.with_columns(word=pl.lit("medium"))
+    # a batch of few rows has one for each core: of these it has two or more, or the last, so every one has a misfit
+    misfit = pl.LazyFrame({"t": ["a", "b"] * 5000, "n": [1, 2] * 5000, "word": ["medium"] * 10_000})
     seen = len(answer.batches)
     with pytest.raises(pl.exceptions.InvalidOperationError, match="medium"):
         query(answer, misfit, where=pl.col("n") == 1, keep=True).collect(engine="streaming")
