@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from uuid import uuid4
 
 import pytest
@@ -32,7 +33,11 @@ def s3(s3_server, monkeypatch):
         "AWS_SECRET_ACCESS_KEY": "test",
         "AWS_DEFAULT_REGION": "us-east-1",
         "AWS_ALLOW_HTTP": "true",
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
     }
+    for name in [name for name in os.environ if name.startswith("AWS_")]:  # whoever runs this may have an account
+        monkeypatch.delenv(name)
     for name, value in said.items():
         monkeypatch.setenv(name, value)
     bucket = f"bucket-{uuid4().hex}"
