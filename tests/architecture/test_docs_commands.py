@@ -26,6 +26,9 @@ PAGES = sorted(
 )
 BLOCK = re.compile(r"^```console\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+TERMINAL = {"COLUMNS": "80", "FORCE_COLOR": None, "TTY_COMPATIBLE": None}
+"""What a reader's terminal has, whatever whoever runs this has set."""
+
 NO_ERROR = {0, 3}
 """Statuses that a command may have whose status isn't shown."""
 
@@ -45,7 +48,7 @@ class Shell:
         elif line == "echo $?":
             assert shown == f"{self.status}\n", f"{self.commands[-1]} ended with {self.status}"
         elif words[0] == "llmframe":
-            result = CliRunner().invoke(app, words[1:], env={"COLUMNS": "80"})
+            result = CliRunner().invoke(app, words[1:], env=TERMINAL)
             self.status = result.exit_code
             self.commands.append(line)
             assert "Traceback" not in result.output

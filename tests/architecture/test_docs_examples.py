@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tempfile
 from pathlib import Path
 
 import pytest
@@ -14,7 +15,8 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 @pytest.mark.filterwarnings("ignore::llmframe.LlmframeWarning")  # an example may show a row that fails
 @pytest.mark.parametrize("example", list(find_examples(DOCS)), ids=str)
-def test_a_block_runs(example: CodeExample, monkeypatch: pytest.MonkeyPatch):
+def test_a_block_runs(example: CodeExample, monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))  # a reader's folder for trying is nobody's to clear away
     # Compiled here with its own file and line: pytest-examples 0.0.18 makes a traceback that pytest 9 dies of.
     source = "\n" * example.start_line + example.source
     code = compile(source, example.path, "exec", dont_inherit=True)
