@@ -71,12 +71,12 @@ def test_what_was_begun_in_a_thread_ends_before_its_caller_is_cancelled():
 
     def work() -> None:
         begun.set()
-        go_on.wait(10)
+        go_on.wait(60)
         ended.set()
 
     async def main() -> None:
         task = asyncio.create_task(within_thread(work))
-        await asyncio.to_thread(begun.wait, 10)
+        await asyncio.to_thread(begun.wait, 60)
         task.cancel()
         await asyncio.sleep(0)
         assert not task.done()

@@ -187,6 +187,7 @@ def test_the_loop_answers_between_two_steps(gate: Gate):
         on_loop(lambda: (_ for _ in ()).throw(TimeoutError))
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # from 3.12 on: of any fork beside a thread
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
 def test_in_a_forked_process_it_is_lost(gate: Gate):
     begun = Background(gate.work, cancel=gate.cancel)

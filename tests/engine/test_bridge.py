@@ -5,6 +5,7 @@ from __future__ import annotations
 import _thread
 import asyncio
 import contextvars
+import gc
 import inspect
 import os
 import signal
@@ -131,14 +132,14 @@ def test_four_threads_call_at_once():
         return number * 10
 
     def thread(number: int) -> None:
-        barrier.wait(timeout=10)
+        barrier.wait(timeout=60)
         results[number] = call(lambda post: work(number))
 
     threads = [threading.Thread(target=thread, args=(number,)) for number in range(4)]
     for each in threads:
         each.start()
     for each in threads:
-        each.join(timeout=30)
+        each.join(timeout=60)
     assert results == {0: 0, 1: 10, 2: 20, 3: 30}
     with pytest.raises(RuntimeError):
         asyncio.get_running_loop()
@@ -354,6 +355,9 @@ def test_cancelling_the_awaiting_task_ends_the_work_first():
 
 
 def test_a_failure_after_a_cancelling_makes_no_noise(caplog: pytest.LogCaptureFixture):
+    gc.collect()  # what earlier tests left behind is no matter of this one
+    caplog.clear()
+
     async def failing(stoppable: Stoppable, begun: Callable[[], None]) -> None:
         await stoppable.work(begun=begun)
         raise ZeroDivisionError
@@ -371,8 +375,6 @@ def test_a_failure_after_a_cancelling_makes_no_noise(caplog: pytest.LogCaptureFi
         await asyncio.gather(task, return_exceptions=True)
 
     asyncio.run(main())
-    import gc
-
     gc.collect()
     call(lambda post: asyncio.sleep(0))
     assert [record.getMessage() for record in caplog.records] == []
@@ -483,11 +485,11 @@ def test_a_loop_that_died_is_made_anew():
     first.call_soon_threadsafe(first.stop)
     dead = thread._thread
     assert dead is not None
-    dead.join(timeout=10)
+    dead.join(timeout=60)
     second = thread.loop()
     assert second is not first
     assert second.is_running()
     first.close()
     second.call_soon_threadsafe(second.stop)
-    thread._thread.join(timeout=10)
+    thread._thread.join(timeout=60)
     second.close()

@@ -24,7 +24,7 @@ from llmframe.engine.run import Run
 from llmframe.testing import Provider
 from tests.engine.doubles import plan_of
 
-SECONDS = 30.0
+SECONDS = 60.0
 """Longest that something is waited for which should come at once."""
 
 
@@ -258,9 +258,9 @@ query.collect()
             try:
                 assert process.stdout is not None
                 assert process.stdout.readline() == "ready\n"
-                provider.wait_in_flight(3)
+                provider.wait_in_flight(3, timeout=60)  # SDKs are imported first
                 process.send_signal(signal.SIGINT)
-                provider.wait_closed(3)  # no answer was released
+                provider.wait_closed(3, timeout=60)  # no answer was released
                 _, told = process.communicate(timeout=60)
             finally:
                 process.kill()

@@ -30,7 +30,7 @@ class Disk:
 
     def put_many(self, entries: Iterable[tuple[bytes, Stored]]) -> None:
         kept = list(entries)
-        assert self.go.wait(20)
+        assert self.go.wait(60)
         if self.trouble is not None:
             raise self.trouble
         self.commits.append(len(kept))
@@ -224,7 +224,7 @@ def test_as_long_as_something_is_claimed_others_are_told_and_no_task_waits_for_t
         for beats in (1, 2):
             disk.beaten.clear()
             await asyncio.sleep(BEAT_SECONDS)
-            assert disk.beaten.wait(20)
+            assert disk.beaten.wait(60)
             assert disk.beats == beats
         keeper.put(key(1), Stored("a"))
         keeper.release([key(2)])

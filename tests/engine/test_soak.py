@@ -12,6 +12,7 @@ import pytest
 from llmframe.clients.base import Dialect, Message, RequestError
 from llmframe.core.outcome import Answer
 from llmframe.core.reply import Reply
+from llmframe.engine import runner
 from llmframe.testing import run_in_fake_time
 from tests.engine.doubles import USAGE, Client, names, part_of, refused, say
 
@@ -93,6 +94,7 @@ class Faulty(Client):
 
 @pytest.fixture(scope="module")
 def soaked():
+    runner.JITTER.seed(1)
     client = Faulty()
     rows = names(ROWS)
 

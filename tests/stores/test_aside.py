@@ -63,7 +63,7 @@ def test_of_many_that_see_the_damage_one_moves_the_file(tmp_path: Path):
     seen, barrier, targets = identity(path), threading.Barrier(4), []
 
     def move() -> None:
-        barrier.wait(timeout=10)
+        barrier.wait(timeout=60)
         targets.append(set_aside(path, seen))
         begin(path)
 

@@ -73,7 +73,7 @@ def test_threads_may_put_and_get_at_once():
 
     def work(name: int) -> None:
         try:
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=60)
             for number in range(300):
                 key = b"%d-%d" % (name, number % 40)
                 store.put_many([(key, Stored("x" * 10))])
@@ -112,9 +112,9 @@ inside.wait()
 threading.Timer(0.2, go_on.set).start()
 pid = os.fork()
 if not pid:
-    signal.alarm(10)
+    signal.alarm(60)
     os._exit(0 if len(store.get_many([b"k", b"l"])) == 2 else 1)
 print(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), len(store.get_many([b"k", b"l"])))
 """
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120, check=False)
     assert (done.stdout, done.stderr) == ("0 2\n", "")

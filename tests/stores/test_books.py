@@ -123,6 +123,7 @@ def test_a_worker_that_is_collected_within_a_transaction_does_not_stop_it():
     assert ledger.is_worked_on("job-a")  # it couldn't say so: its process is there, so ten minutes tell it
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # from 3.12 on: of any fork beside a thread
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_forked_childs_jobs_in_memory_are_its_own():
     store = MemoryStore()

@@ -19,7 +19,7 @@ fork = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system can't for
 
 @pytest.fixture
 def connections(tmp_path: Path):
-    connections = Connections(tmp_path / "a.sqlite", waits=Waits(read=0.05, claim=0.05, write=0.05, tend=0.05))
+    connections = Connections(tmp_path / "a.sqlite", waits=Waits(read=30, claim=0.05))
     yield connections
     connections.close()
 
@@ -45,7 +45,7 @@ def test_threads_at_the_same_time_use_one_each(connections):
 
     def look(connection) -> None:
         seen.append(connection)
-        barrier.wait(timeout=10)
+        barrier.wait(timeout=60)
 
     threads = [threading.Thread(target=connections.run, args=("read", look)) for _ in range(3)]
     for thread in threads:
@@ -111,9 +111,10 @@ def test_parent_and_forked_child_both_go_on_with_connections_of_their_own(tmp_pa
     code = """
 import os, sys, warnings
 from llmframe.stores.base import Stored
+from llmframe.stores.connections import Waits
 from llmframe.stores.sqlite import SqliteStore
 
-store = SqliteStore(sys.argv[1])
+store = SqliteStore(sys.argv[1], waits=Waits(opening=30, read=30, claim=30))  # both write without a pause
 store.put_many([(b"a", Stored("parent"))])
 store.claim([b"c"])
 claimed, tell = os.pipe()
@@ -171,10 +172,11 @@ store.close()
 def test_a_fork_waits_until_a_write_of_another_thread_is_whole(tmp_path: Path):
     code = """
 import os, sys, threading, warnings
-from llmframe.stores.base import Stored
+from llmframe.stores import connections
 from llmframe.stores.sqlite import SqliteStore
 
 warnings.simplefilter("ignore", DeprecationWarning)
+connections.FORK_SECONDS = 60  # however slow the machine is
 store, inside = SqliteStore(sys.argv[1]), threading.Event()
 
 def write(connection):

@@ -282,15 +282,18 @@ def told(store: Store) -> tuple[object, ...]:
     return ledger.jobs(), shards, lines, settled, ledger.batch_ids(since=0.0), store.get_many(KEYS)
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # from 3.12 on: of any fork beside a thread
 @pytest.mark.skipif(sys.platform == "win32" or not hasattr(os, "fork"), reason="no forks")
 @pytest.mark.parametrize("count", range(len(STEPS) + 1))
 def test_what_had_returned_is_there_after_a_kill_and_free_for_the_next(tmp_path: Path, count: int):
     child = os.fork()
     if child == 0:  # pragma: no cover - another process
-        ledger = SqliteStore(tmp_path / "a.sqlite").open_ledger()
-        for step in STEPS[:count]:
-            step(ledger)
-        os.kill(os.getpid(), signal.SIGKILL)
+        try:
+            ledger = SqliteStore(tmp_path / "a.sqlite").open_ledger()
+            for step in STEPS[:count]:
+                step(ledger)
+        finally:
+            os.kill(os.getpid(), signal.SIGKILL)
     os.waitpid(child, 0)
     plain = MemoryStore()
     ledger = ledger_of(plain)

@@ -19,6 +19,7 @@ from llmframe.core.request import Components
 from llmframe.errors import StoreError
 from llmframe.stores.base import SharedStore, Store, Stored
 from llmframe.stores.connections import Waits
+from llmframe.stores.owners import place
 from llmframe.stores.sqlite import SqliteStore, default_path
 
 COMPONENTS = Components("0123456789abcdef", "fedcba9876543210", "0000000000000000")
@@ -163,7 +164,7 @@ def test_threads_may_put_get_and_claim_at_once(tmp_path: Path):
 
     def work(name: int) -> None:
         try:
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=60)
             for number in range(40):
                 key = b"%d-%d" % (name, number)
                 store.claim([key])
@@ -193,7 +194,7 @@ from llmframe.stores.connections import Waits
 from llmframe.stores.sqlite import SqliteStore
 
 sys.stdin.readline()
-store = SqliteStore(sys.argv[1], waits=Waits(opening=30, claim=30))  # however slow the machine is
+store = SqliteStore(sys.argv[1], waits=Waits(opening=30, read=30, claim=30))  # however slow the machine is
 asked = []
 for start in range(0, 600, 20):
     keys = [b"%d" % i for i in range(start, start + 20)]
@@ -312,10 +313,14 @@ def test_a_folder_that_vanishes_is_made_again(store, tmp_path: Path):
     assert [path.name for path in (tmp_path / "inner").iterdir()] == ["a.sqlite"]
 
 
-def test_no_prompt_and_no_machine_is_named_in_the_file(store):
-    import socket
-
-    store.put_many([(b"a", ENTRY)])
-    store.claim([b"b"])
-    store._connections.close()  # without giving up the claim
-    assert socket.gethostname().encode() not in store.path.read_bytes()
+def test_no_prompt_and_no_machine_is_named_in_the_file(store, monkeypatch: pytest.MonkeyPatch):
+    with monkeypatch.context() as patch:  # a machine may be called `key`, or by another word of the file
+        patch.setattr("socket.gethostname", lambda: "the-name-of-this-machine")
+        place.cache_clear()
+        store.put_many([(b"a", ENTRY)])
+        store.claim([b"b"])
+        store._connections.close()  # without giving up the claim
+        content = store.path.read_bytes()
+        assert b"the-name-of-this-machine" not in content
+        assert place().encode() in content
+    place.cache_clear()

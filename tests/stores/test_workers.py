@@ -184,6 +184,7 @@ def test_of_processes_that_try_at_once_one_gets_the_job_and_the_shard(store, one
     assert sorted(moved for _, moved in won) == ["0", "0", "1"]
 
 
+@pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")  # from 3.12 on: of any fork beside a thread
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no forks")
 def test_a_forked_child_is_another_worker_and_has_no_work(store, one):
     told_read, told_write = os.pipe()
