@@ -9,10 +9,12 @@ import tempfile
 from pathlib import Path
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
 # A shared machine's speed decides nothing here, and a failing example must fail again for whoever looks.
-settings.register_profile("llmframe", deadline=None, derandomize=True, max_examples=60)
+settings.register_profile(
+    "llmframe", deadline=None, derandomize=True, max_examples=60, suppress_health_check=[HealthCheck.too_slow]
+)
 settings.load_profile("llmframe")
 
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what runs in its background

@@ -149,9 +149,9 @@ def test_one_scope_serves_several_threads_at_once():
 
     def work() -> None:
         with scope:
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=60)
             inside = resolve_options({}).model
-            barrier.wait(timeout=10)
+            barrier.wait(timeout=60)
         seen.append((inside, resolve_options({}).model))
 
     threads = [threading.Thread(target=work) for _ in range(2)]

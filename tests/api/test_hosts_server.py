@@ -67,7 +67,7 @@ def app_of(provider: Provider) -> fastapi.FastAPI:
 
 
 def get(url: str) -> Any:
-    with urllib.request.urlopen(url, timeout=60) as answer:  # noqa: S310 - loopback
+    with urllib.request.urlopen(url, timeout=300) as answer:  # noqa: S310 - loopback
         return json.load(answer)
 
 

@@ -33,7 +33,7 @@ Label = Literal["pos", "neg"]
 OPEN = Path("/proc/self/fd")
 """The descriptors of this process."""
 
-SECONDS = 30.0
+SECONDS = 60.0
 """Longest that something is waited for which should come at once."""
 
 ROUNDS = 3
@@ -206,8 +206,9 @@ def play(kind: Callable[[Provider], None], provider: Provider) -> None:
 
 
 async def quiet() -> None:
-    """Wait until all that can end on the private loop has ended."""
-    while len(asyncio.all_tasks()) > 1:  # noqa: ASYNC110 - nothing tells
+    """Wait until all that can end on the private loop has ended; a timer holds the store of another test for 5 s."""
+    timers: list[asyncio.TimerHandle] = asyncio.get_running_loop()._scheduled  # type: ignore[attr-defined]
+    while len(asyncio.all_tasks()) > 1 or not all(each.cancelled() for each in timers):  # noqa: ASYNC110 - nothing tells
         await asyncio.sleep(0.001)
 
 
@@ -260,17 +261,26 @@ def left(provider: Provider) -> dict[str, Any]:
     }
 
 
+def at_rest(provider: Provider) -> dict[str, Any]:
+    """What is left when it stays so: threads and tasks that have just ended take a moment to go."""
+    last = None
+    while (now := left(provider)) != last:
+        last = now
+    return now
+
+
 @pytest.mark.skipif(not OPEN.is_dir(), reason="this system doesn't list open descriptors")
-def test_nothing_grows_with_the_number_of_runs(provider: Provider):
+def test_nothing_grows_with_the_number_of_runs(provider: Provider, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("llmframe.engine.rounds.OWN_SECONDS", 60.0)  # no slow machine lets fewer than 6 be in flight
     for kind in KINDS:
         play(kind, provider)
-    first = left(provider)
+    first = at_rest(provider)
     assert first["busy gates"] == []
     assert (first["connections"], first["flights"], first["watched"], first["closing"]) == (0, 0, 0, 0)
     for _ in range(ROUNDS):
         for kind in KINDS:
             play(kind, provider)
-    assert left(provider) == first
+    assert at_rest(provider) == first
 
 
 class Lingering(httpx2.AsyncBaseTransport):
@@ -304,7 +314,7 @@ def test_a_second_interrupt_does_not_wait_for_requests_that_are_slow_to_be_cance
 
     thread = meanwhile(press)
     with pytest.raises(KeyboardInterrupt) as caught:
-        frame(1).llm.map("J {t}", schema=Label, client=client, model="m")
+        frame(1).llm.map("J {t}", schema=Label, client=client, model="m", cache=False)
     thread.join()
     assert caught.value.frame["error"].str.startswith("cancelled: ").all()
     assert not transport.over.is_set()
@@ -341,17 +351,18 @@ print(*answers)
     command = [sys.executable, "-W", "ignore::DeprecationWarning", "-c", code]
     environment = {**os.environ, "URL": provider.base_url}
     pipe = subprocess.PIPE
+    provider.hold()
     with subprocess.Popen(command, env=environment, stdin=pipe, stdout=pipe, stderr=pipe, text=True) as process:
         try:
             provider.wait_requests(1, timeout=SECONDS)
-            provider.hold()
+            provider.release(1)
             provider.wait_in_flight(2, timeout=SECONDS)
             assert process.stdin is not None
             process.stdin.write("fork\n")
             process.stdin.flush()
             provider.wait_in_flight(3, timeout=SECONDS)  # the child's one; row-0 it has inherited
             provider.release()
-            told, complaints = process.communicate(timeout=60)
+            told, complaints = process.communicate(timeout=300)
         finally:
             process.kill()
     assert (told, complaints) == ("0\n0\n", "")

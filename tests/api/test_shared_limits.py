@@ -31,9 +31,10 @@ def provider() -> Iterator[Provider]:
 
 
 @pytest.fixture
-def pool() -> Iterator[ThreadPoolExecutor]:
+def pool(provider: Provider) -> Iterator[ThreadPoolExecutor]:
     with ThreadPoolExecutor(6) as pool:
         yield pool
+        provider.release()  # a test that fails in the middle ends all the same
 
 
 def frame(name: str, rows: int) -> pd.DataFrame:
@@ -94,7 +95,7 @@ def test_a_rate_that_one_call_states_holds_for_three_threads_and_two_loops(
         pool.submit(ask_in_a_loop, provider, "fifth", 30),
     ]
     gate = gate_of(provider)
-    wait_for(lambda: len(gate._flows) == 5)
+    wait_for(lambda: sum(len(flow.waiting) > 0 for flow in gate._flows) == 4)  # the first has all places
     provider.release()
     assert first.result(SECONDS) == 30
     assert [each.result(SECONDS) for each in others] == [30] * 4
@@ -102,7 +103,7 @@ def test_a_rate_that_one_call_states_holds_for_three_threads_and_two_loops(
     last = max(
         number for number, prompt in enumerate(provider.prompts, 1) if "first" in prompt
     )  # with it the rate ends
-    assert last > 60  # the others had turns meanwhile; how many depends on how soon their threads have theirs
+    assert last > 60  # the others had turns meanwhile
     # a slow machine is late, never early: from the beginning no more can have come than the rate and one burst
     for number, arrival in enumerate(provider.arrivals[:last], 1):
         assert number <= rate * (arrival - begun) + rate * BURST_SECONDS + 1

@@ -79,7 +79,7 @@ async def test_it_reads_one_ahead_and_no_more():
     while (found := supply.next(news.set)) is None:
         await news.wait()
         news.clear()
-    assert (found, await asyncio.to_thread(second.wait, 10)) == (0, True)
+    assert (found, await asyncio.to_thread(second.wait, 60)) == (0, True)
     assert read == [0, 1]
     supply.stop()
 

@@ -22,7 +22,7 @@ def figures(monkeypatch):
 def test_a_run_writes_its_figures_and_nothing_of_the_machine_that_would_name_it(tmp_path):
     said = ["--quick", "--only", "memory", "--scale", "0.00001", "--rounds", "1", "--results", tmp_path]
     ended = subprocess.run(
-        [sys.executable, FOLDER / "run.py", *said], check=True, capture_output=True, text=True, timeout=120
+        [sys.executable, FOLDER / "run.py", *said], check=True, capture_output=True, text=True, timeout=600
     )
     text = (tmp_path / "quick.json").read_text(encoding="utf-8")
     record = json.loads(text)
@@ -40,7 +40,7 @@ def test_a_run_writes_its_figures_and_nothing_of_the_machine_that_would_name_it(
 
 def test_a_scenario_that_does_not_exist_is_refused_with_those_that_do():
     ended = subprocess.run(
-        [sys.executable, FOLDER / "run.py", "--only", "speed"], check=False, capture_output=True, text=True, timeout=120
+        [sys.executable, FOLDER / "run.py", "--only", "speed"], check=False, capture_output=True, text=True, timeout=600
     )
     assert ended.returncode == 2
     assert "no scenario speed; there are overhead" in ended.stderr

@@ -60,5 +60,5 @@ def test_options_stand_in_the_panel_of_their_subject_and_help_in_the_last():
 
 
 def test_a_wide_terminal_gets_no_wider_page_than_can_be_read():
-    shown = CliRunner().invoke(app, ["demo", "--help"], env={"COLUMNS": "200"}).stdout
+    shown = CliRunner().invoke(app, ["demo", "--help"], env={"COLUMNS": "200", "TERM": "xterm"}).stdout
     assert max(map(len, shown.splitlines())) == 100

@@ -229,7 +229,7 @@ places = st.sampled_from(
 )
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture])
 @given(leading, st.lists(places | st.text(max_size=3), max_size=5).map("/".join))
 def test_no_text_leads_a_job_out_of_its_folder(write, tmp_path, name, text):
     quoted = "".join(f"\\U{ord(char):08x}" for char in text)

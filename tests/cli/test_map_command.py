@@ -158,7 +158,7 @@ def test_a_signal_ends_it_with_what_was_answered_kept(number: signal.Signals, st
         )
         child.append(ended.pid)
         started.set()
-        out, err = ended.communicate(timeout=60)
+        out, err = ended.communicate(timeout=300)
         assert ended.returncode == status, err
         told = json.loads(out)
         assert (told["state"], told["exit_code"]) == ("interrupted", status)
@@ -196,5 +196,5 @@ def in_a_terminal(command: list[str], *, columns: int) -> str:
             break
         written += piece
     os.close(ours)
-    assert running.wait(timeout=60) == 0, written
+    assert running.wait(timeout=300) == 0, written
     return written.decode()

@@ -10,6 +10,7 @@ import json
 import os
 import sys
 import traceback
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal, NoReturn
 
@@ -29,9 +30,14 @@ import llmframe
 from llmframe.api import verbs  # noqa: F401 - as above
 from llmframe.cli.main import run
 from llmframe.clients import openai as client  # noqa: F401 - as above
+from llmframe.engine import rounds
+from llmframe.stores import connections
 from tests.crash import batch_steps
 
 INTERRUPTED = 130
+
+PATIENCE = 60.0
+"""Seconds that a child waits for another one's lock on the store, and that replies may take before they seem slow."""
 
 FRAMES: dict[str, Any] = {
     "pandas": pd.DataFrame,
@@ -124,7 +130,15 @@ def begin(job: dict[str, Any], gate: int) -> NoReturn:
         os._exit(status)
 
 
+def be_patient() -> None:
+    """Let no slow machine decide what is paid twice, for want of a claim, or how many requests are in flight."""
+    waits = partial(connections.Waits, opening=PATIENCE, read=PATIENCE, claim=PATIENCE)
+    vars(connections).update(Waits=waits)
+    vars(rounds).update(OWN_SECONDS=PATIENCE)
+
+
 def main() -> None:
+    be_patient()
     for line in sys.stdin:
         gate, opener = os.pipe()
         pid = os.fork()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
@@ -13,8 +14,8 @@ from jupyter_client.manager import KernelManager
 
 from llmframe.testing import Provider
 
-ANSWER_SECONDS = 60.0
-"""Longest wait for one message; a kernel that imports its libraries on a busy machine needs some of it."""
+ANSWER_SECONDS = 600.0
+"""Longest wait for one message; a cell that asks the embedded model on a busy machine needs some of it."""
 
 SETTINGS = ("OPENAI_", "ANTHROPIC_", "GOOGLE_", "GEMINI_", "LLMFRAME_")
 """Environment variables that would find an account or change a default begin so."""
@@ -64,8 +65,14 @@ class Kernel:
     def __init__(self, folder: os.PathLike[str]) -> None:
         env = {name: value for name, value in os.environ.items() if not name.startswith(SETTINGS)}
         env |= {"IPYTHONDIR": str(folder), "XDG_CACHE_HOME": str(folder)}
+        # Sockets in a folder with a short path: a port that is free now may be another's when the kernel begins.
+        self._place = tempfile.TemporaryDirectory(prefix="llmframe-")
         # No folder of kernel specs: whoever runs this may have a "python3" that is another interpreter.
-        self._manager = KernelManager(kernel_spec_manager=KernelSpecManager(kernel_dirs=[]))
+        self._manager = KernelManager(
+            kernel_spec_manager=KernelSpecManager(kernel_dirs=[]),
+            transport="ipc",
+            connection_file=f"{self._place.name}/kernel.json",
+        )
         self._manager.start_kernel(env=env, cwd=str(folder))
         self._client = self._manager.blocking_client()
         self._client.start_channels()
@@ -107,6 +114,7 @@ class Kernel:
         self._client.stop_channels()
         self._manager.shutdown_kernel(now=True)
         self._manager.cleanup_resources()
+        self._place.cleanup()
 
     def _take(self) -> None:
         message = self._client.get_iopub_msg(timeout=ANSWER_SECONDS)

@@ -24,12 +24,12 @@ def answered(out):
 PRESS = """
 import os, signal, threading
 
-def press(waiting="background.py"):
+def press(waiting=("background.py", "wait")):
     main = threading.main_thread().ident
     while True:
         frame = sys._current_frames()[main]
         while frame is not None:
-            if frame.f_code.co_filename.endswith(waiting):
+            if (os.path.basename(frame.f_code.co_filename), frame.f_code.co_name) == waiting:
                 return os.kill(os.getpid(), signal.SIGINT)
             frame = frame.f_back
 """
