@@ -42,14 +42,19 @@ class Form:
         What may follow the last one.
     folds
         Whether blanks around it, its letters' case and a final full stop don't count.
+    exact
+        The option as it stands, where folding takes away blanks or a full stop of its own.
     """
 
     characters: tuple[tuple[bytes, ...], ...]
     ending: re.Pattern[bytes]
     folds: bool
+    exact: Form | None = None
 
     def may_begin(self, text: bytes) -> bool:
         """Whether `text` is the beginning of this, or this with what may follow."""
+        if self.exact is not None and self.exact.may_begin(text):
+            return True
         leading = _LEADING.match(text) if self.folds else None
         at = leading.end() if leading else 0
         for variants in self.characters:
@@ -163,7 +168,8 @@ def _form(text: str, *, folds: bool, escaped: bool) -> Form:
     """An option's form; one that folds is put without what folding takes away."""
     bare = text.strip().removesuffix(".").rstrip() if folds else text
     characters = tuple(tuple(_variants(each, folds=folds, escaped=escaped)) for each in bare)
-    return Form(characters, _ENDINGS[escaped, folds], folds)
+    exact = _form(text, folds=False, escaped=escaped) if bare != text else None
+    return Form(characters, _ENDINGS[escaped, folds], folds, exact)
 
 
 def _variants(character: str, *, folds: bool, escaped: bool) -> Iterable[bytes]:

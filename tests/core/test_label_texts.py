@@ -147,6 +147,13 @@ def test_a_character_may_be_cut_anywhere():
     assert possible(options, '"a/b\\\\"') == ["a/b\\"]
 
 
+@pytest.mark.parametrize(
+    ("label", "cut"), [("0\r", '"0\\'), ("0\x1f", '"0\\u001f'), ("0\xa0.", '"0\\u00'), ("\t0", '"\\')]
+)
+def test_blanks_of_an_options_own_may_be_cut_within_their_escape(label, cut):
+    assert possible((label, "1"), cut) == [label]
+
+
 def test_an_empty_text_may_be_an_option():
     assert possible(("", "a"), '"') == ["", "a"]
     assert possible(("", "a"), '""') == [""]
