@@ -52,7 +52,8 @@ def test_an_unknown_provider_is_named_with_the_nearest():
     ],
 )
 def test_a_missing_key_names_its_variable(model: str, variable: str, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.delenv("OPENROUTER_API_KEY", raising=False)
+    for name in ("OPENROUTER_API_KEY", "ANTHROPIC_AUTH_TOKEN"):
+        monkeypatch.delenv(name, raising=False)
     with pytest.raises(UsageError, match=variable):
         opened(model=model)
 
