@@ -23,6 +23,12 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # so a shell starts what 
 KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_API_KEY", "GEMINI_API_KEY")
 """Environment variables by which a provider's SDK would find an account."""
 
+SURROUNDINGS = ("FORCE_COLOR", "TTY_COMPATIBLE", "MPLBACKEND")
+"""Environment variables by which output looks otherwise; proxies, whose names end alike, would get what is for us."""
+
+for _name in [name for name in os.environ if name in SURROUNDINGS or name.lower().endswith("_proxy")]:
+    del os.environ[_name]  # before any test, for what modules and their children read once
+
 _folder = tempfile.TemporaryDirectory(prefix="llmframe-tests-")
 os.environ["XDG_CACHE_HOME"] = _folder.name  # for what begins before a test has a folder of its own
 
