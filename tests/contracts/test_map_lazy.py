@@ -110,8 +110,10 @@ def test_only_what_is_kept_has_to_fit(provider: Provider):
     out = as_map(frame, provider, where=pl.col("n") == 2, overwrite=True).collect()
     assert out["label"].to_list()[2] in ("pos", "neg")
     assert out["label"].to_list()[:2] == ["pos", "neg"]
+    # few rows are a batch for each core: of these every batch has two or more, or the last, so every one has a misfit
+    many = pl.LazyFrame({"t": ["row-0", "row-1"] * 5000, "n": [0, 2] * 5000, "label": ["pos", "mixed"] * 5000})
     with pytest.raises(pl.exceptions.InvalidOperationError, match="mixed"):
-        as_map(frame, provider, where=pl.col("n") < 2, overwrite=True).collect(engine="streaming")
+        as_map(many, provider, where=pl.col("n") < 2, overwrite=True).collect(engine="streaming")
     assert provider.requests == 1
 
 
