@@ -203,7 +203,7 @@ def _averaged(
 
 
 def _best_lam(known: Floats, said: Floats, everything: Floats, ratio: float) -> float:
-    spread = float(everything.var(ddof=1)) if len(everything) > 1 else 0.0
+    spread = float(everything.var(ddof=1)) if np.ptp(everything) > 0 else 0.0  # of equal numbers it may be rounding's
     if spread == 0:
         return 0.0
     together = float(((known - known.mean()) * (said - said.mean())).mean())

@@ -127,6 +127,10 @@ def test_a_judge_that_says_one_thing_only_is_not_believed():
     assert found.estimate.value == 0.5
 
 
+def test_rounding_of_equal_answers_is_no_spread():
+    assert ppi_mean([1.8092422187634307] * 5, [1.8092422187634307] * 5, [1.8092422187634307] * 5).lam == 0
+
+
 def test_errors_that_nobody_saw_are_told():
     found = ppi_mean([1, 0] * 60, [1, 0] * 60, [1, 0] * 500)
     assert "right in all 120 known rows: errors in up to 2.5%" in found.estimate.reason
