@@ -167,7 +167,7 @@ class _Count:
             problems=tuple(self._problems.values()),
             budget=budget,
             mode=arguments.mode,
-            **_in_batches(self._service, outlay, price),
+            **_in_batches(self._service, outlay, price, votes=arguments.confidence == "votes"),
         )
 
 
@@ -219,10 +219,12 @@ def _service(client: Client, arguments: Arguments) -> BatchService | None:
     return batch_service(client, needed=arguments.mode == "batch")
 
 
-def _in_batches(service: BatchService | None, outlay: Outlay, price: Price) -> dict[str, Any]:
-    """What the same is in batches, by the report's names."""
+def _in_batches(service: BatchService | None, outlay: Outlay, price: Price, *, votes: bool = False) -> dict[str, Any]:
+    """What the same is in batches, by the report's names; nothing is told of them for votes, which they can't take."""
     if service is None:
         return {"batch_api": False}
+    if votes:
+        return {"batch_api": True if service.known else None}
     return {
         "batch_api": True if service.known else None,
         "usd_batch": outlay.usd(price, batch=True),

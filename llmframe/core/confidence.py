@@ -193,10 +193,10 @@ def _weighed(masses: list[float], emitted: int, *, alone: bool) -> Score:
     if math.isnan(total):
         return _NO_LOGPROBS
     mass = min(total, 1.0)
+    if alone and mass < ALONE and len(masses) > 1:  # first: what isn't told says nothing of the labels' mass
+        return Score(None, "no_logprobs", (), mass)
     if mass < LABEL_MASS_FLOOR:
         return Score(None, "low_label_mass", (), mass)
-    if alone and mass < ALONE and len(masses) > 1:
-        return Score(None, "no_logprobs", (), mass)
     shares = tuple(each / total for each in masses)
     return Score(shares[emitted], "logprobs", shares, mass)
 

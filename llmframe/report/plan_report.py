@@ -42,7 +42,8 @@ class PlanReport:
     usd_batch, usd_batch_range
         The same dollars in batches; `None` without a Batch API or a known price.
     batches
-        How many batches it would be, by the provider's limits of lines and bytes; `None` without a Batch API.
+        How many batches it would be, by the provider's limits of lines and bytes; `None` without a Batch API, and by
+        votes, which batches can't take.
     batch_seconds
         Within which they are usually done, and after which the provider gives up; `None` without a Batch API.
     open_by
@@ -225,7 +226,7 @@ def summed(reports: Sequence[PlanReport]) -> PlanReport:
         batch_api=False if False in known else None if None in known else True,
         usd_batch=_total(report.usd_batch for report in reports),
         usd_batch_range=_range(report.usd_batch_range for report in reports),
-        batches=None if False in known else sum(report.batches or 0 for report in reports),
+        batches=_batches(reports),
         batch_seconds=first.batch_seconds,
     )
 
@@ -240,6 +241,11 @@ def bounded(fewest: PlanReport, most: PlanReport) -> PlanReport:
         open_by="rows that an earlier tier is sure of end there",
         usd_range=between,
     )
+
+
+def _batches(reports: Sequence[PlanReport]) -> int | None:
+    each = [report.batches for report in reports if report.batches is not None]
+    return sum(each) if len(each) == len(reports) else None
 
 
 def _total(amounts: Iterable[float | None]) -> float | None:

@@ -65,7 +65,10 @@ def unsure_counts(confidences: Mapping[str, int]) -> str:
     text = f"{sum(without.values()):,} of {sum(confidences.values()):,} answered rows have no confidence: "
     text += counts(without)
     if "no_logprobs" in without:
-        text += '; the endpoint told no log-probabilities for them: use `confidence="votes"`, or "auto"'
+        text += (
+            '; the endpoint told no log-probabilities, or no alternatives, for them: use `confidence="votes"`, or '
+            '"auto", with `mode="live"` and a temperature above 0'
+        )
     elif "low_label_mass" in without:
         text += "; the allowed labels had less than 0.8 of the probability: a few examples help"
     return text

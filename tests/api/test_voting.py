@@ -305,6 +305,11 @@ def test_the_plan_says_between_how_many_requests_it_will_be():
         votes(frame["text"].to_list(), provider)
         assert plan.requests >= provider.requests
         assert plan.requests == 7 * 5
+        # a batch can't stop when votes are settled, and refuses them: nothing is said of one
+        assert plan.batches is None
+        assert "batch" not in repr(plan)
+        auto = llmframe.plan(frame, "Judge {text}", Label, client=provider, confidence="auto")
+        assert "batch" in repr(auto)
 
 
 class Scripted:

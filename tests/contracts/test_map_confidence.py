@@ -141,9 +141,10 @@ def test_log_probabilities_that_came_before_anyone_asked_how_sure_it_is_are_kept
     ("behaviour", "reason"),
     [
         ({"ignores": ("logprobs",)}, "no_logprobs"),
+        ({"logprobs": Logprobs(tops=0)}, "no_logprobs"),
         ({"logprobs": Logprobs(outside=0.5)}, "low_label_mass"),
     ],
-    ids=["ignored", "before the grammar"],
+    ids=["ignored", "without alternatives", "before the grammar"],
 )
 def test_what_an_endpoint_does_not_tell_is_null_with_its_reason_counted(
     behaviour: dict[str, Any], reason: str, library: Kind

@@ -366,6 +366,9 @@ def test_probabilities_from_before_the_grammar_say_too_little():
 def test_without_alternatives_only_what_is_all_but_certain_has_a_confidence():
     found = score([token('{"label":"'), token("positive", 0.9), token('"}')], "positive")
     assert found == Score(None, "no_logprobs", (), pytest.approx(0.9))
+    # below the floor, too: nobody knows what the other labels had
+    found = score([token('{"label":"'), token("positive", 0.6, {"positive": 0.6}), token('"}')], "positive")
+    assert found == Score(None, "no_logprobs", (), pytest.approx(0.6))
     assert shares(score([token('{"label":"'), token("positive", 0.999), token('"}')], "positive")) == closely(
         {"positive": 1, "negative": 0, "neutral": 0}
     )

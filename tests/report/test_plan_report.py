@@ -128,7 +128,7 @@ def test_a_plan_by_votes_says_between_how_many_requests():
 
 def test_plans_over_the_same_rows_add_up():
     first = dataclasses.replace(
-        PLAN, least=500, usd_range=(0.25, 0.75), changes={"text": 600, "kept": 100}, seconds=7.0
+        PLAN, least=500, usd_range=(0.25, 0.75), changes={"text": 600, "kept": 100}, seconds=7.0, batches=2
     )
     second = dataclasses.replace(
         PLAN, model="other", null_rows=5, requests=10, cached=0, usd_range=(0.5, 1.0), changes={"text": 10}, batches=1
@@ -138,7 +138,8 @@ def test_plans_over_the_same_rows_add_up():
     assert (both.requests, both.least, both.cached) == (710, 510, 100)  # without a least all of them are asked
     assert (both.input_tokens, both.output_tokens) == (42000, 7000)
     assert (both.usd, both.usd_range, both.seconds) == (0.0105, (0.75, 1.75), 7.0)
-    assert (dict(both.changes), both.batches) == ({"text": 610, "kept": 100}, 1)
+    assert (dict(both.changes), both.batches) == ({"text": 610, "kept": 100}, 3)
+    assert summed([first, dataclasses.replace(second, batches=None)]).batches is None  # votes, which are live alone
     assert summed([first]) is first
 
 

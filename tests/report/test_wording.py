@@ -4,7 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from llmframe.report.wording import batch_count, counts, dollars, duration, failure_counts, html_table, text_table
+from llmframe.report.wording import (
+    batch_count,
+    counts,
+    dollars,
+    duration,
+    failure_counts,
+    html_table,
+    text_table,
+    unsure_counts,
+)
 
 
 @pytest.mark.parametrize(
@@ -46,6 +55,14 @@ def test_durations_read_in_the_unit_that_fits(seconds: float, text: str):
 def test_kinds_that_never_occurred_are_not_told():
     assert counts({"timeout": 0, "server": 3}) == "3 server"
     assert counts({}) == ""
+
+
+def test_what_is_to_be_done_about_missing_log_probabilities_helps_under_auto_too():
+    told = unsure_counts({"no_logprobs": 2, "logprobs": 8})
+    assert told.startswith("2 of 10 answered rows have no confidence: 2 no_logprobs; ")
+    # "auto" has none where it can't take votes: in batches, and at temperature 0
+    assert told.endswith('"auto", with `mode="live"` and a temperature above 0')
+    assert unsure_counts({"logprobs": 8, "votes": 2}) == ""
 
 
 def test_tables_have_one_line_for_each_pair():
