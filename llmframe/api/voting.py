@@ -232,7 +232,8 @@ class Poll:
 
     def _sum(self, votes: list[Outcome], result: Answer | Failure) -> Outcome:
         """One outcome that has taken what all of them took."""
-        known = [vote.usd for vote in votes if vote.usd is not None]
+        asked = [vote for vote in votes if vote.attempts] or votes  # what is kept costs 0, and tells no price
+        known = [vote.usd for vote in asked if vote.usd is not None]
         usage = Usage()
         for vote in votes:
             usage += vote.usage

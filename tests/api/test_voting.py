@@ -139,6 +139,17 @@ def test_the_sum_of_what_rows_took_is_what_the_provider_saw():
         assert meta.field("output_tokens").sum() == llmframe.last_run().output_tokens
 
 
+def test_votes_of_no_known_price_cost_an_unknown_sum_beside_kept_ones(tmp_path: Path):
+    given: dict[str, Any] = {"cache": tmp_path / "s", "meta": True}
+    with Provider(answer=scripted({"x": ["good"] * 4})) as provider:
+        votes(["x"], provider, **given)
+        # 3 of one mind are enough of 5, and of 7 it takes 4: the first three are kept
+        more = votes(["x"], provider, samples=7, **given)["llm_meta"][0]
+        assert (provider.requests, more["attempts"], more["usd"]) == (4, 1, None)
+        kept = votes(["x"], provider, samples=7, **given)["llm_meta"][0]
+        assert (kept["attempts"], kept["usd"]) == (0, 0.0)
+
+
 def test_by_auto_only_rows_without_log_probabilities_are_put_to_the_vote():
     with Provider(probabilities={"good": 0.7, "bad": 0.2, "mixed": 0.1}) as provider:
         told = votes(["a", "b"], provider, confidence="auto")
