@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
-import inspect
-import types
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Any, Final, cast, get_args
-
-from pydantic import BaseModel
+from typing import Any, Final, cast
 
 from llmframe.api.examples import examples_of
 from llmframe.api.prepared import Asking
+from llmframe.api.schemacode import code_of
 from llmframe.clients.base import Client
 from llmframe.core.request import KEY_VERSION, canonical_json
 
@@ -48,7 +44,7 @@ def job_digest(ask: Asking, client: Client, files: Mapping[str, object]) -> str 
         "question": asdict(ask.question(client).components()),
         "prompt": [said.prompt_template, said.system],
         "examples": examples_of(said.examples, ask.schema, template=said.prompt_template, series=False),
-        "validators": list(_sources(said.schema, set())),
+        "validators": code_of(said.schema),
         "output": {name: getattr(said, name) for name in OF_THE_OUTPUT},
         "columns": [str(part) for part in ask.layout.types],
         "calibration": None if ask.layout.calibration is None else ask.layout.calibration.to_json(),
@@ -62,27 +58,3 @@ def job_digest(ask: Asking, client: Client, files: Mapping[str, object]) -> str 
 def _expression(where: object) -> str:
     """A polars expression as text."""
     return cast("Any", where).meta.serialize().hex()
-
-
-def _sources(annotation: object, seen: set[object]) -> Iterator[str]:
-    """The source text of models and of functions in their annotations: a changed validator is another job."""
-    for inner in get_args(annotation):
-        yield from _sources(inner, seen)
-    if isinstance(annotation, types.FunctionType):
-        yield from _source(annotation)
-    if not isinstance(annotation, type) or annotation in seen:
-        return
-    seen.add(annotation)
-    for kind in annotation.__mro__:
-        if kind.__module__.partition(".")[0] not in ("builtins", "pydantic", "typing", "enum", "abc"):
-            yield from _source(kind)
-    if issubclass(annotation, BaseModel):
-        for field in annotation.model_fields.values():
-            yield from _sources(field.annotation, seen)
-            for validator in field.metadata:
-                yield from _sources(getattr(validator, "func", None), seen)
-
-
-def _source(code: Any) -> Iterator[str]:
-    with contextlib.suppress(OSError, TypeError):  # typed into an interpreter, or built at run time
-        yield inspect.getsource(code)
