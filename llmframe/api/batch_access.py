@@ -110,7 +110,8 @@ def attend(job_id: str, ask: Callable[[Desk], Awaitable[R]], *, ledger: Ledger, 
     try:
         return finish_on_loop(asked)
     except RequestError as error:
-        raise LlmframeError(f"the provider of {job_id} said no: {error.kind}: {error.detail}") from None
+        hint = "; only keys of the project that made a batch know it" if error.kind == "not_found" else ""
+        raise LlmframeError(f"the provider of {job_id} said no: {error.kind}: {error.detail}{hint}") from None
     finally:
         ledger.leave()
 

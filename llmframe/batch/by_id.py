@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
-from llmframe.batch.collecting import GONE, Reader, collect, give_up
+from llmframe.batch.collecting import GONE, KEPT_SECONDS, Reader, collect, give_up
 from llmframe.batch.desk import Desk, NotOursError, within_thread
 from llmframe.batch.embeddings import failed_line, read_vectors
 from llmframe.batch.enqueued import is_token_limit
 from llmframe.batch.submitting import adopt, create
-from llmframe.batch.waiting import refresh, wait
+from llmframe.batch.waiting import LOOKED_AT, refresh, wait
 from llmframe.clients.base import RequestError
 from llmframe.clients.batch import BatchState, Vectors
 from llmframe.core.embeddings import Width
@@ -26,6 +27,9 @@ from llmframe.stores.jobs import LineOutcome, LineRecord, Shard
 
 WATCH_SECONDS: Final = 5.0
 """Seconds between two looks at a job whose batches another process is still sending, at most."""
+
+FIND_SECONDS: Final = 60.0
+"""How long a batch is looked for whose making was broken off, when its job is cancelled: it may not have been made."""
 
 COLLECTED: Final = ("done", "gone")
 BEFORE_END: Final = ("planned", "uploaded", "creating", "running")
@@ -64,6 +68,8 @@ def reader_of(shard: Shard, clock: Callable[[], float]) -> Reader:
 async def look(desk: Desk, job: str) -> list[Shard]:
     """Ask the provider once about every batch that still runs; returns the shards as they are then.
 
+    One that it doesn't know is lost when it's as old as results may be; else that's an error.
+
     Raises
     ------
     RequestError
@@ -84,7 +90,7 @@ async def wait_for_end(desk: Desk, job: str, *, timeout: float | None = None) ->
             while True:
                 running = [shard for shard in await _shards(desk, job) if shard.execution == "running"]
                 if running:
-                    await asyncio.gather(*(wait(desk, shard) for shard in running))
+                    await asyncio.gather(*(_ended(desk, shard) for shard in running))
                 elif await within_thread(lambda: _is_being_sent(desk, job)):
                     await rest(next(waits))
                 else:
@@ -113,27 +119,26 @@ async def collect_ended(desk: Desk, job: str) -> int:
 
 
 async def cancel(desk: Desk, job: str) -> int:
-    """Ask the provider to stop every batch; returns how many it was asked about. Raises as `look`.
+    """Stop every batch, those that others are making included; returns how many there were. Raises as `look`.
 
     Lines that are done by then are charged, and can be collected when the batches have ended.
     """
     shards = await _shards(desk, job)
-    going = any(shard.execution in BEFORE_END for shard in shards)
+    going = [shard for shard in shards if shard.execution in BEFORE_END]
     if not going and not await within_thread(lambda: desk.ledger.is_worked_on(job)):
         return 0
     await within_thread(lambda: desk.ledger.update_job(job, cancelled=True))
-    asked = 0
-    for shard in shards:
-        if shard.execution in ("planned", "uploaded"):
-            moved = await within_thread(
+    for shard in going:
+        if shard.execution in ("planned", "uploaded"):  # where another works on it, that one makes no batch of it now
+            await within_thread(
                 lambda s=shard: desk.ledger.move_shard(s.intent, of=["planned", "uploaded"], to="abandoned")
             )
-            asked += moved
-        elif shard.execution == "running" and shard.batch_id is not None:
+        elif shard.execution == "creating":
+            await _stop_unseen(desk, shard)
+        elif shard.batch_id is not None:
             state = await desk.batches.cancel(shard.batch_id)
             await desk.note(shard, status=state.status, polled=desk.clock())
-            asked += 1
-    return asked
+    return len(going)
 
 
 async def retry(desk: Desk, job: str) -> int:
@@ -156,15 +161,42 @@ async def retry(desk: Desk, job: str) -> int:
     return made
 
 
+async def _stop_unseen(desk: Desk, shard: Shard) -> None:
+    """Stop a batch that is being made: whoever makes it does so; of one that nobody makes any more, it's looked for."""
+    if await within_thread(lambda: desk.ledger.is_ours(shard.intent)):
+        with contextlib.suppress(NotOursError, TimeoutError):  # one that can't be told yet is for the next call to stop
+            async with asyncio.timeout(FIND_SECONDS):
+                await adopt(desk, shard)
+
+
 async def _collect(desk: Desk, shard: Shard) -> None:
-    try:
-        state = await desk.batches.state(shard.batch_id or "")
-    except RequestError as error:
-        if error.kind != "not_found":
-            raise
+    state = await _ended(desk, shard)
+    if state is None:
         await give_up(desk, shard, GONE, reader_of(shard, desk.clock))
-        return
-    await collect(desk, shard, state, reader_of(shard, desk.clock))
+    else:
+        await collect(desk, shard, state, reader_of(shard, desk.clock))
+
+
+async def _ended(desk: Desk, shard: Shard) -> BatchState | None:
+    """How a batch ended, which is waited for; `None` of one that isn't known any more and as old as results may be.
+
+    A younger one may be known to another key: so that's an error, for whoever gives it up pays again.
+    """
+    try:
+        return (await wait(desk, shard, loses=False))[1]
+    except RequestError as error:
+        if not _is_past(desk, shard, error):
+            raise
+    await desk.move(shard, "lost", of=LOOKED_AT)
+    return None
+
+
+def _is_past(desk: Desk, shard: Shard, error: RequestError) -> bool:
+    """Whether a batch isn't known because it's too old."""
+    return (
+        error.kind == "not_found"
+        and desk.clock() >= (float("inf") if shard.created is None else shard.created) + KEPT_SECONDS
+    )
 
 
 async def _give_up_failed(desk: Desk, shard: Shard) -> None:
@@ -178,8 +210,12 @@ async def _give_up_failed(desk: Desk, shard: Shard) -> None:
 async def _looked_at(desk: Desk, shard: Shard) -> Shard:
     if shard.execution != "running":
         return shard
-    found: tuple[Shard, BatchState] = await refresh(desk, shard)
-    return found[0]
+    try:
+        return (await refresh(desk, shard))[0]
+    except RequestError as error:
+        if not _is_past(desk, shard, error):
+            raise
+    return await desk.move(shard, "lost", of=LOOKED_AT)
 
 
 async def _shards(desk: Desk, job: str) -> list[Shard]:

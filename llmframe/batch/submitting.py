@@ -84,6 +84,7 @@ async def create(desk: Desk, shard: Shard, source: str | Path) -> Shard:
                 raise
             created = None
         if created is not None:
+            await _stop_if_cancelled(desk, created)
             return created
         await rest(next(waits))
 
@@ -107,8 +108,7 @@ async def adopt(desk: Desk, shard: Shard, *, wanted: Callable[[Shard], bool] | N
         state = await find(desk, shard)
         if state is not None:
             shard = await made(desk, shard, state)
-            if await within_thread(lambda: is_cancelled(desk, shard.job)):
-                await patiently(lambda: desk.batches.cancel(state.id))
+            await _stop_if_cancelled(desk, shard)
             return shard
         shard = await desk.move(shard, "abandoned" if shard.file_id is None else "uploaded")
     if shard.execution == "uploaded" and shard.file_id is not None:
@@ -165,6 +165,12 @@ def is_cancelled(desk: Desk, job_id: str) -> bool:
     """Whether somebody has asked for a job's end."""
     job = desk.ledger.job(job_id)
     return job is not None and job.cancelled
+
+
+async def _stop_if_cancelled(desk: Desk, shard: Shard) -> None:
+    """Ask the provider to stop a batch whose job was cancelled while it was being made."""
+    if await within_thread(lambda: is_cancelled(desk, shard.job)):
+        await patiently(lambda: desk.batches.cancel(shard.batch_id or ""))
 
 
 def _is_unknown(error: RequestError) -> bool:

@@ -172,7 +172,7 @@ class Batches(Protocol):
         ...
 
     async def find(self, intent: str, *, since: float, known: Iterable[str]) -> BatchState | None:
-        """The batch that was made with this intent, `None` when there is none.
+        """The batch that was made with this intent and not refused as a whole, `None` when there is none.
 
         Parameters
         ----------

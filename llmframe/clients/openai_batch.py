@@ -152,7 +152,8 @@ class OpenAIBatches:
     async def find(self, intent: str, *, since: float, known: Iterable[str]) -> BatchState | None:
         """The batch with this intent in its metadata.
 
-        Where a server drops metadata, the name of the batch's file tells, as long as it's not one of `known`.
+        Where a server drops metadata, the name of the batch's file tells, as long as it's not one of `known`. One that
+        was refused as a whole is none: after a full queue another is made under the same name.
         """
         others = frozenset(known)
         seen: set[str] = set()
@@ -163,7 +164,9 @@ class OpenAIBatches:
             fresh = [batch for batch in batches if str(batch.get("id")) not in seen]
             for batch in fresh:
                 if await self._is_of(batch, intent, since=since - CLOCK_SKEW_S, others=others):
-                    return self._state(batch)
+                    state = self._state(batch)
+                    if state.phase != "failed":
+                        return state
             seen.update(str(batch.get("id")) for batch in fresh)
             # A server that knows no `after` sends the same page again; one that sorts the other way isn't cut short.
             if not fresh or page.get("has_more") is False or _is_past(batches, since - CLOCK_SKEW_S):

@@ -1,19 +1,24 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from llmframe.batch import by_id
+from llmframe.batch.collecting import KEPT_SECONDS
 from llmframe.batch.desk import Desk
-from llmframe.clients.batch import Vectors
+from llmframe.batch.submitting import create
+from llmframe.clients.base import RequestError
+from llmframe.clients.batch import UndecidedError, Vectors
 from llmframe.core.embeddings import unwrapped
 from llmframe.core.outcome import Usage
 from llmframe.core.reply import Reply, ToolCall
 from llmframe.stores.base import MemoryStore
 from llmframe.stores.jobs import JobRecord, LineRecord, Shard
 from llmframe.stores.ledger import ledger_of
+from tests.batch.doubles import INTENT, JOB, UNKNOWN, Bench, at_desk, now, plan, running
 
 SHARD = Shard(intent="00000000000000aa", job="job-1", number=0, execution="planned", tool="Answer", lines=2)
 KEYS = [bytes([number]) * 32 for number in range(2)]
@@ -86,6 +91,77 @@ def test_a_batch_that_was_never_made_is_cancelled_without_the_provider():
     assert (shard.execution, job is not None and job.cancelled) == ("abandoned", True)
     here.ledger.leave()
     assert asyncio.run(by_id.cancel(here, "job-1")) == 0
+
+
+def test_a_batch_that_another_process_is_making_is_stopped_as_soon_as_it_is_made():
+    class Cancelled(Bench):
+        async def create(self, source: str | Path, *, intent: str) -> Any:
+            other = ledger_of(store)
+            assert other is not None
+            assert await by_id.cancel(Desk(ledger=other, batches=self), JOB.id) == 1
+            assert self.calls["cancel"] == 0
+            return await super().create(source, intent=intent)
+
+    store, bench = MemoryStore(), Cancelled()
+
+    async def work() -> None:
+        mine = ledger_of(store)
+        assert mine is not None
+        mine.open_job(JOB)
+        here = Desk(ledger=mine, batches=bench)
+        shard = await create(here, await here.move(plan(here), "uploaded", file_id="file-1"), "file-1")
+        assert (shard.execution, bench.made, bench.calls["cancel"]) == ("running", [INTENT], 1)
+
+    running(work())
+
+
+@pytest.mark.parametrize("was_made", [True, False])
+def test_a_batch_whose_making_was_broken_off_is_looked_for_and_stopped(was_made: bool):  # noqa: FBT001
+    async def work(here: Desk, bench: Bench) -> None:
+        bench.made += [INTENT] * was_made
+        await here.move(plan(here), "creating", file_id="file-1", created=0.0)
+        assert await by_id.cancel(here, JOB.id) == 1
+        (shard,) = here.ledger.shards(job=JOB.id)
+        assert (shard.execution, bench.calls["cancel"]) == (("running", 1) if was_made else ("abandoned", 0))
+        assert bench.calls["create"] == 0
+
+    at_desk(work)
+
+
+def test_a_batch_that_nobody_can_tell_of_is_looked_for_so_long_and_no_longer():
+    bench = Bench()
+    bench.fault("find", *[UndecidedError()] * 1000)
+
+    async def work(here: Desk, _: Bench) -> None:
+        await here.move(plan(here), "creating", created=0.0)
+        assert await by_id.cancel(here, JOB.id) == 1
+        assert by_id.FIND_SECONDS <= now() < 2 * by_id.FIND_SECONDS
+        (shard,) = here.ledger.shards(job=JOB.id)
+        assert shard.execution == "creating"
+
+    at_desk(work, bench)
+
+
+@pytest.mark.parametrize("age", ["young", "old"])
+@pytest.mark.parametrize("execution", ["running", "ended"])
+def test_only_a_batch_as_old_as_results_may_be_is_given_up_when_it_is_not_known(execution: Any, age: str):
+    bench = Bench()
+    bench.fault("state", *[UNKNOWN] * 1000)
+
+    async def work(here: Desk, _: Bench) -> None:
+        await here.move(plan(here), execution, batch_id="batch-1", created=0.0)
+        await asyncio.sleep(KEPT_SECONDS if age == "old" else KEPT_SECONDS / 2)
+        if age == "young":
+            for ask in (by_id.wait_for_end, by_id.collect_ended)[execution == "ended" :]:
+                with pytest.raises(RequestError, match="no such thing"):
+                    await ask(here, JOB.id)
+            assert here.ledger.counts(JOB.id) == {"open": 3}
+        else:
+            assert await by_id.collect_ended(here, JOB.id) == 0
+            assert here.ledger.counts(JOB.id) == {"missing": 3}
+            assert await by_id.wait_for_end(here, JOB.id)
+
+    at_desk(work, bench)
 
 
 def test_a_job_whose_batches_are_all_given_up_is_waited_for_and_collected_at_once():

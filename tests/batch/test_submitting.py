@@ -270,6 +270,22 @@ def test_a_cancelled_jobs_batch_is_cancelled_when_it_is_found():
     at_desk(work)
 
 
+def test_a_batch_whose_job_is_cancelled_while_it_is_being_made_is_stopped_at_once():
+    class Cancelled(Bench):
+        async def create(self, source: str | Path, *, intent: str) -> Any:
+            desks[0].ledger.update_job(JOB.id, cancelled=True)
+            return await super().create(source, intent=intent)
+
+    desks: list[Desk] = []
+
+    async def work(desk: Desk, bench: Bench) -> None:
+        desks.append(desk)
+        assert (await sent(desk)).execution == "running"
+        assert (bench.calls["create"], bench.calls["cancel"]) == (1, 1)
+
+    at_desk(work, Cancelled())
+
+
 @pytest.mark.parametrize("execution", ["running", "ended"])
 def test_what_the_provider_has_stays_as_it_is(execution: Any):
     async def work(desk: Desk, bench: Bench) -> None:

@@ -200,6 +200,21 @@ async def test_azures_files_and_batches_stand_beside_its_deployments(tmp_path: P
     assert seen == [("/openai/files", "2024-10-21", KEY), ("/openai/batches", "2024-10-21", KEY)]
 
 
+async def test_a_batch_that_was_refused_as_a_whole_is_not_the_one_that_was_made_after_it(tmp_path: Path):
+    """A full queue has a batch made again under its name; whoever took the refused one for it would make a third."""
+    with Provider() as provider:
+        provider.batches.refuses("token_limit_exceeded")
+        async with batches_of(provider, model="gpt") as batches:
+            file_id = await batches.upload(written(batches, tmp_path, ["a"]), intent="intent-1")
+            refused = await batches.create(file_id, intent="intent-1")
+            assert (await batches.state(refused.id)).phase == "failed"
+            assert await batches.find("intent-1", since=refused.created or 0, known=[]) is None
+            made = await batches.create(file_id, intent="intent-1")
+            found = await batches.find("intent-1", since=refused.created or 0, known=[])
+    assert found is not None
+    assert found.id == made.id
+
+
 async def test_a_batch_lives_through_its_whole_life(tmp_path: Path):
     with Provider() as provider:
         provider.batches.polls = 3

@@ -78,6 +78,22 @@ def test_a_batch_whose_answer_was_lost_is_found_by_its_name(
     assert (provider.batches.created, often(provider)) == (1, {1: 3})
 
 
+def test_a_lost_batch_is_told_from_those_of_its_name_that_found_the_queue_full(
+    provider: Provider, monkeypatch: pytest.MonkeyPatch
+):
+    monkeypatch.setattr(submitting, "SETTLE_SECONDS", 60.0)
+    provider.batches.refuses("token_limit_exceeded", times=2)
+
+    def third_is_lost(call: str, _: str) -> None:
+        if call == "create" and provider.batches.created == 2:
+            provider.batches.fault("create", Reset(), lost=True)
+            provider.batches.late_listing = 2
+
+    provider.batches.log = third_is_lost
+    whole(provider, mapped(provider), failed="")
+    assert (provider.batches.created, provider.batches.calls["list"], often(provider)) == (3, 3, {1: 3})
+
+
 @pytest.mark.parametrize("step", [Status(500), Reset(), Status(429, headers=SOON), Cut()], ids=repr)
 def test_looking_for_a_lost_batch_goes_on_through_faults(
     provider: Provider, step: Any, monkeypatch: pytest.MonkeyPatch

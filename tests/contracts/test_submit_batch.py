@@ -178,6 +178,26 @@ def test_another_process_cancels_and_what_was_done_is_collected(left: Callable[.
     assert progress.failed == sum(error is not None for error in job.answers()["error"].to_pylist())
 
 
+@pytest.mark.parametrize("moment", ["before the end", "after the end"])
+def test_a_batch_that_another_project_made_is_given_up_by_nobody_who_lacks_the_rows(
+    left: Callable[..., StoredJob], held: Provider, store: Path, moment: str
+):
+    """A key of another project gets a 404 for it; whoever gave it up would have it paid again."""
+    job = left()
+    held.batches.finish()
+    if moment == "after the end":
+        job.wait(60)
+    held.batches.fault("state", Status(404, message="No batch found"), times=None)
+    for ask in (job.collect,) if moment == "after the end" else (job.wait, job.refresh, job.collect):
+        with pytest.raises(LlmframeError, match=r"not_found: .*only keys of the project that made a batch know it"):
+            ask()
+    held.batches._book.forget()
+    progress = job.collect()
+    assert (progress.done, progress.failed, job.status) == (3, 0, "done")
+    assert mapped(held, store)["error"].isna().sum() == 4
+    assert (held.batches.created, held.requests) == (1, 0)
+
+
 def test_rows_need_the_call_that_has_them(left: Callable[..., StoredJob]):
     job = left()
     for ask in (job.result, job.frame):
