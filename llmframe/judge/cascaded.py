@@ -104,7 +104,8 @@ def cascaded(
         meta=bool(options.get("meta")),
     )
     labels = _labels(dict(types[0])[columns.field])
-    checked_gold(frame, names_of(frame), gold, cascade, labels=labels, tiers=len(tiers) - 1)
+    where = options.get("where")
+    checked_gold(frame, names_of(frame), gold, cascade, labels=labels, tiers=len(tiers) - 1, where=where)
     course = Course(cascade=cascade, columns=columns, gold=gold)
 
     def finish(out: Any, prefix: str) -> Any:

@@ -58,7 +58,7 @@ class Course:
     gold: str | None
     _gold: Gold | None = None
     _decisions: list[Decision] = field(default_factory=list[Decision])
-    _spent: list[tuple[int, Spending]] = field(default_factory=list[tuple[int, Spending]])
+    _spent: list[tuple[int, int, Spending]] = field(default_factory=list[tuple[int, int, Spending]])
 
     def spend(self, native: Any, metas: Sequence[str]) -> None:
         """Book what a tier took, told by the columns of its asks; the tiers come in their order."""
@@ -66,7 +66,8 @@ class Course:
             return
         frame = wrap(native)
         if frame.names:
-            self._spent.append((_requests(frame, metas), _all([spending_of(frame, name) for name in metas])))
+            spent = _all([spending_of(frame, name) for name in metas])
+            self._spent.append((_requests(frame, metas), _paid_rows(frame, metas), spent))
 
     def threshold(self, at: int, native: Any, columns: AnswerColumns) -> float:
         """From which confidence on the answers of tier `at` stand; inf: all go on."""
@@ -80,7 +81,8 @@ class Course:
             self._gold = Gold.of(frame, str(self.gold), tiers=len(tiers) - 1)
         decision = decided(frame, columns, self._gold, self.cascade, tier=at, tiers=len(tiers) - 1)
         self._decisions.append(decision)
-        if decision.certificate is not None and not decision.certificate.holds:
+        asked = any(each is not None for name in (columns.value, columns.error) for each in read(frame, name))
+        if asked and decision.certificate is not None and not decision.certificate.holds:
             warn_of_none(tiers[at].name, tiers[at + 1].name, decision.certificate)
         return decision.threshold
 
@@ -107,7 +109,7 @@ class Course:
         tiers: list[TierReport] = []
         for place, tier in enumerate(columns.tiers):
             own = [at for at, name in enumerate(at_tier) if name == tier.name]
-            requests, spent = self._spent[place]
+            requests, paid, spent = self._spent[place]
             decision = [*self._decisions, Decision(threshold=math.nan)][place]
             failed = sum(errors[at] is not None for at in own)
             tiers.append(
@@ -117,6 +119,7 @@ class Course:
                     answered=len(own) - failed,
                     failed=failed,
                     requests=requests,
+                    paid=paid,
                     usd=spent.usd,
                     input_tokens=spent.input_tokens,
                     output_tokens=spent.output_tokens,
@@ -137,6 +140,21 @@ class Course:
 def _requests(frame: Frame, metas: Sequence[str]) -> int:
     cells = [cast("Mapping[str, Any]", cell) for name in metas for cell in read(frame, name) if isinstance(cell, dict)]
     return sum(cell.get("attempts") or 0 for cell in cells)
+
+
+def _paid_rows(frame: Frame, metas: Sequence[str]) -> int:
+    """Rows that the dollars were paid for: those of a request that was sent, and those that share it."""
+    rows = [
+        [cast("Mapping[str, Any]", cell) for cell in row if isinstance(cell, dict)]
+        for row in zip(*(read(frame, name) for name in metas), strict=True)
+    ]
+    sent = {
+        cell.get("fingerprint")
+        for row in rows
+        for cell in row
+        if cell.get("source") in _PAID and cell.get("attempts") and cell.get("usd") is not None
+    }
+    return sum(any(cell.get("fingerprint") in sent for cell in row) for row in rows)
 
 
 def _all(spent: Sequence[Spending]) -> Spending:

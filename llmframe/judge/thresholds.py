@@ -56,7 +56,14 @@ class Gold:
 
 
 def checked_gold(  # noqa: PLR0913 - the facts about known answers
-    frame: object, names: Sequence[str], gold: object, cascade: Cascade, *, labels: Sequence[Hashable], tiers: int
+    frame: object,
+    names: Sequence[str],
+    gold: object,
+    cascade: Cascade,
+    *,
+    labels: Sequence[Hashable],
+    tiers: int,
+    where: object = None,
 ) -> None:
     """Raise `UsageError` where gold can't give thresholds, before anything is sent.
 
@@ -68,6 +75,8 @@ def checked_gold(  # noqa: PLR0913 - the facts about known answers
         What answers may be; empty where that is open.
     tiers
         How many thresholds there are to find.
+    where
+        Which rows are asked, as `map` takes it: gold of others decides nothing. Without a row to ask nothing is needed.
     """
     needed = cascade.threshold is None
     if gold is None and needed:
@@ -80,21 +89,29 @@ def checked_gold(  # noqa: PLR0913 - the facts about known answers
     if not isinstance(gold, str) or gold not in names:
         near = did_you_mean(gold, names) if isinstance(gold, str) else ""
         raise UsageError(f"`gold` is the name of a column with known answers, got {gold!r}{near}; columns: {names}")
-    known = [value for value in comparable(read(wrap(frame), gold)) if value is not None]
+    wrapped = wrap(frame)
+    truth = comparable(read(wrapped, gold))
+    known = [value for value in truth if value is not None]
     strange = sum(value not in labels for value in known) if labels else 0
     if strange:
         raise UsageError(
             f"{strange:,} of {len(known):,} known answers in {gold!r} are none of {', '.join(map(repr, labels))}; "
             "spell them alike, or make them null"
         )
-    if needed:
-        check_gold(
-            cascade.random,
-            n=len(known) // tiers,
-            least=fewest_gold(cascade.target_error, cascade.delta / tiers),
-            tuned=cascade.tuned,
-            probability=False,
-            what=f"a threshold for an error of at most {percent(cascade.target_error)}",
+    if not needed:
+        return
+    asked = wrapped.mask(where) if where is not None else [True] * len(wrapped)
+    if not any(asked):
+        return
+    least = fewest_gold(cascade.target_error, cascade.delta / tiers)
+    what = f"a threshold for an error of at most {percent(cascade.target_error)}"
+    check_gold(cascade.random, n=len(known) // tiers, least=least, tuned=cascade.tuned, probability=False, what=what)
+    left = sum(value is not None and asks for value, asks in zip(truth, asked, strict=True))
+    if left // tiers < least:
+        raise UsageError(
+            f"{what} takes {least * tiers:,} or more known answers of rows that are asked, and `where` leaves {left:,} "
+            f"of the {len(known):,} in {gold!r}; let it ask rows with gold, too, or say a threshold that was found "
+            "before: `llmframe.Cascade(models, threshold=llmframe.last_cascade().tiers[0].threshold)`"
         )
 
 

@@ -29,6 +29,8 @@ class TierReport:
         Rows that it was asked, rows whose answer is its own in the end, rows that ended with its error.
     requests
         Requests sent to it; rows with the same prompt share one, retries and votes count.
+    paid
+        Rows that its dollars were paid for; of the others answers were kept, or nothing was sent.
     usd, input_tokens, output_tokens
         What these took, as far as it is known; `None` where nothing is.
     unknown_usage
@@ -47,6 +49,7 @@ class TierReport:
     answered: int
     failed: int
     requests: int
+    paid: int
     usd: float | None
     input_tokens: int | None
     output_tokens: int | None
@@ -63,6 +66,7 @@ class TierReport:
             "answered": self.answered,
             "failed": self.failed,
             "requests": self.requests,
+            "paid": self.paid,
             "usd": self.usd,
             "input_tokens": self.input_tokens,
             "output_tokens": self.output_tokens,
@@ -108,9 +112,9 @@ class CascadeReport:
 
     @property
     def usd_alone(self) -> float | None:
-        """About what the last model alone would have taken, by its dollars a row; `None` where nothing tells."""
+        """About what the last model alone would have taken, by its dollars a paid row; `None` where nothing tells."""
         first, last = self.tiers[0], self.tiers[-1]
-        return None if not last.asked or not last.usd else last.usd / last.asked * first.asked
+        return None if not last.paid or not last.usd else last.usd / last.paid * first.asked
 
     @property
     def promises(self) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import pandas as pd
@@ -243,6 +244,30 @@ def test_rows_outside_where_are_asked_of_nobody():
     assert out.loc[1, ["label", "tier", "error"]].isna().all()
 
 
+def test_gold_that_where_leaves_unasked_is_told_before_anything_is_paid(any_kind: Kind):
+    texts = [f"good 0.9{number}" for number in range(120)]
+    frame = any_kind.make({"t": texts, "gold": ["good", None] * 60})
+    said = {"gold": "gold", "threshold": None}
+    with two() as found:
+        with pytest.raises(
+            UsageError, match="takes 45 or more known answers of rows that are asked, and `where` leaves"
+        ):
+            by_hand(frame, found, where=[False, True] * 60, **said)
+        assert found.requests == (0, 0)
+        by_hand(frame, found, where=[True] * 100 + [False] * 20, **said)
+        assert found.requests[0] == 100
+
+
+def test_no_row_to_ask_needs_no_gold(any_kind: Kind):
+    frame = any_kind.make({"t": ["good 0.9"], "gold": [None]})
+    said = {"gold": "gold", "threshold": None}
+    with two() as found, warnings.catch_warnings():
+        warnings.simplefilter("error")
+        out = any_kind.to_dict(by_hand(frame, found, where=[False], **said))
+        assert found.requests == (0, 0)
+    assert (out["label"], out["tier"]) == ([None], [None])
+
+
 def test_a_plan_has_a_least_and_a_most_and_sends_nothing():
     frame = pd.DataFrame({"t": ["good 0.9", "good 0.7", "good 0.7"]})
     with two() as found:
@@ -264,6 +289,22 @@ def test_what_each_tier_took_is_its_own():
     assert strong.usd / strong.requests == pytest.approx(10 * cheap.usd / cheap.requests, rel=0.2)
     assert llmframe.last_cascade().usd == pytest.approx(cheap.usd + strong.usd)
     assert llmframe.last_cascade().usd_alone == pytest.approx(strong.usd / 2 * 3)
+
+
+def test_what_the_last_model_alone_would_take_is_no_less_after_a_budget_and_after_a_rerun(tmp_path: Path):
+    said = {"prices": {"large": {"input": 10, "output": 10}, "small": {"input": 0, "output": 0}}}
+    said |= {"cache": tmp_path / "answers.db"}
+    frame = pd.DataFrame({"t": [f"good 0.7{number}" for number in range(20)]})
+    told: list[float | None] = []
+    with two() as found:
+        for budget in ({"calls": 25}, None):
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", LlmframeWarning)  # of the rows that the budget leaves
+                by_hand(frame, found, budget=budget, **said)
+            told.append(llmframe.last_cascade().usd_alone)
+        assert found.requests == (20, 20)
+        by_hand(frame, found, **{**said, "cache": "refresh"})
+    assert told == pytest.approx([llmframe.last_cascade().usd_alone] * 2)
 
 
 def test_votes_are_asked_of_the_first_model_only():

@@ -19,8 +19,9 @@ from llmframe.judge.tiers import Cascade, tiers_of
 WORD = ColumnType("string")
 
 
-def meta(source: str, attempts: int, usd: float | None) -> dict[str, Any]:
-    return {"source": source, "attempts": attempts, "usd": usd, "input_tokens": 10, "output_tokens": 2}
+def meta(source: str, attempts: int, usd: float | None, fingerprint: str = "f") -> dict[str, Any]:
+    told = {"source": source, "attempts": attempts, "usd": usd, "input_tokens": 10, "output_tokens": 2}
+    return {**told, "fingerprint": fingerprint}
 
 
 FRAME = pd.DataFrame(
@@ -30,8 +31,8 @@ FRAME = pd.DataFrame(
         "error": [None, None, None, "timeout: after 60 s"],
         "gold": ["a", "a", None, "a"],
         "llm_cascade0_goes_on": [False, True, False, True],
-        "one": [meta("live", 2, 0.25), meta("cache", 0, 0.0), meta("shared", 0, 0.0), meta("live", 1, None)],
-        "two": [None, meta("live", 1, 2.0), None, meta("live", 1, 4.0)],
+        "one": [meta("live", 2, 0.25), meta("cache", 0, 0.0, "g"), meta("shared", 0, 0.0), meta("live", 1, None, "h")],
+        "two": [None, meta("live", 1, 2.0, "i"), None, meta("live", 1, 4.0, "j")],
     }
 )
 
@@ -60,6 +61,8 @@ def test_the_report_counts_rows_requests_dollars_and_errors_by_tier():
     assert (second.asked, second.answered, second.failed) == (2, 1, 1)
     assert (first.requests, first.usd, first.unknown_usage) == (3, 0.25, 1)
     assert (second.requests, second.usd, second.input_tokens) == (2, 6.0, 20)
+    # of the first model's rows one was paid for and one shares it; one was kept, of one nobody told its dollars
+    assert (first.paid, second.paid) == (2, 2)
     assert (first.threshold, first.certificate) == (0.9, None)
     assert math.isnan(second.threshold)
     # known answers: the first row of tier x is right, the second one's y is wrong, the failed row is none

@@ -20,6 +20,7 @@ def tier(name: str, **said: Any) -> TierReport:
         "answered": 60,
         "failed": 0,
         "requests": 90,
+        "paid": 100,
         "usd": 0.09,
         "input_tokens": 900,
         "output_tokens": 90,
@@ -31,7 +32,7 @@ def tier(name: str, **said: Any) -> TierReport:
 
 def report(**first: Any) -> CascadeReport:
     cheap = tier("cheap", **{"threshold": 0.8, **first})
-    strong = tier("strong", asked=40, answered=38, failed=2, requests=40, usd=0.4)
+    strong = tier("strong", asked=40, answered=38, failed=2, requests=40, paid=40, usd=0.4)
     return CascadeReport(tiers=(cheap, strong), rows=100, gold_rows=60, error=error_on_gold([True, True, False]))
 
 
@@ -84,6 +85,14 @@ def test_the_cost_stands_beside_what_the_last_model_alone_would_take():
     assert found.usd == pytest.approx(0.49)
     assert found.usd_alone == pytest.approx(0.4 / 40 * 100)
     assert "Cost: $0.49; all rows by 'strong' about $1.00." in repr(found)
+
+
+def test_rows_that_nothing_was_paid_for_dont_make_the_last_model_look_cheap():
+    cheap, strong = report().tiers
+    # 10 of 40 rows were paid for: the others were kept from an earlier run, or the budget was spent before them
+    found = replace(report(), tiers=(cheap, replace(strong, requests=10, paid=10, usd=0.1)))
+    assert found.usd_alone == pytest.approx(0.1 / 10 * 100)
+    assert replace(report(), tiers=(cheap, replace(strong, requests=0, paid=0, usd=0.0))).usd_alone is None
 
 
 def test_unknown_costs_stay_unknown():
