@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,7 +14,7 @@ FORMATS: Final = ("parquet", "csv", "tsv", "jsonl", "ipc", "delta")
 TEXT_FORMATS: Final = ("csv", "tsv", "jsonl")
 """Formats whose files may be compressed as a whole; parquet and Arrow compress inside."""
 
-_EXTENSIONS: Final[dict[str, str]] = {
+EXTENSIONS: Final[Mapping[str, str]] = {
     ".parquet": "parquet",
     ".pq": "parquet",
     ".csv": "csv",
@@ -25,6 +26,7 @@ _EXTENSIONS: Final[dict[str, str]] = {
     ".ipc": "ipc",
     ".arrows": "ipc",
 }
+"""What the names of files end with, and the format that it tells."""
 
 _COMPRESSIONS: Final[dict[str, str]] = {".gz": "gzip", ".zst": "zstd", ".bz2": "bz2", ".xz": "xz"}
 
@@ -38,7 +40,7 @@ _USUAL: Final[dict[str, str]] = {
 """The extension that files of a format get from us."""
 
 KNOWN_EXTENSIONS: Final = (
-    f"{', '.join(_EXTENSIONS)}, and .csv, .tsv, .jsonl and .ndjson followed by {', '.join(_COMPRESSIONS)}"
+    f"{', '.join(EXTENSIONS)}, and .csv, .tsv, .jsonl and .ndjson followed by {', '.join(_COMPRESSIONS)}"
 )
 
 
@@ -65,8 +67,8 @@ def named(name: str) -> Named:
     """Format and compression by the extension of `name`, in any case of letters."""
     stem = name.lower()
     around = next((end for end in _COMPRESSIONS if stem.endswith(end)), "")
-    inner = next((end for end in _EXTENSIONS if stem.removesuffix(around).endswith(end)), "")
-    format_ = _EXTENSIONS.get(inner)
+    inner = next((end for end in EXTENSIONS if stem.removesuffix(around).endswith(end)), "")
+    format_ = EXTENSIONS.get(inner)
     if around and format_ is not None and format_ not in TEXT_FORMATS:
         format_ = None
     return Named(format_, _COMPRESSIONS.get(around), inner + around if format_ else "")

@@ -4,16 +4,32 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import Final
 
-from llmframe.errors import UsageError
+from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames.files.delta_target import DeltaTarget
 from llmframe.frames.files.file_target import FileTarget
 from llmframe.frames.files.folder_target import FolderTarget
-from llmframe.frames.files.formats import TEXT_FORMATS, Named, checked_format, format_of, named, usual_extension
+from llmframe.frames.files.formats import (
+    EXTENSIONS,
+    KNOWN_EXTENSIONS,
+    TEXT_FORMATS,
+    Named,
+    checked_format,
+    format_of,
+    named,
+    usual_extension,
+)
 from llmframe.frames.files.listing import DELTA_LOG
 from llmframe.frames.files.local_storage import LocalStorage
 from llmframe.frames.files.openings import is_folder_like, storage_of
 from llmframe.frames.files.ports import Storage, Target
+
+_OF_FILES: Final = frozenset(
+    ".avro .bz2 .db .dta .duckdb .gz .h5 .htm .html .json .md .ods .orc .pkl .rds .sav .sqlite .txt .xls .xlsb .xlsm "
+    ".xlsx .xml .xz .yaml .yml .zip .zst".split()
+)
+"""Extensions that nobody gives a folder."""
 
 
 def open_target(
@@ -29,7 +45,7 @@ def open_target(
     ----------
     path
         A path of this machine or an fsspec address. It is a folder of part files when it ends with a slash, is a folder
-        already, or has no known extension; a Delta table by `format="delta"` or by its log; else one file.
+        already, or has no extension of a file; a Delta table by `format="delta"` or by its log; else one file.
     format
         One of `formats.FORMATS`; by default the name tells it.
     fallback
@@ -41,8 +57,8 @@ def open_target(
     Raises
     ------
     UsageError
-        If the folder above it isn't there, it is a device or a pipe, the format is unknown, or `spreadsheet_safe` is
-        asked of another format.
+        If the folder above it isn't there, it is a device or a pipe, the format is unknown or its name is a file's of
+        another one, or `spreadsheet_safe` is asked of another format.
     MissingExtraError
         If a package is missing for an address or for Delta.
     """
@@ -87,8 +103,24 @@ def _is_folder(storage: Storage, place: str, asked: str | None) -> bool:
     """Whether a path without a slash at its end means a folder."""
     if storage.is_folder(place):
         return True
-    tells_nothing = asked is None and named(storage.split(place)[1]).format is None
-    return tells_nothing and storage.file(place) is None
+    name = storage.split(place)[1]
+    if asked is not None or named(name).format is not None or storage.file(place) is not None:
+        return False
+    _check_folder_name(storage.shown(place), name)
+    return True
+
+
+def _check_folder_name(address: str, name: str) -> None:
+    """A file is meant by the extension of one, also of one that is only nearly known: a folder would be a surprise."""
+    end = os.path.splitext(name)[1].lower()  # noqa: PTH122 - of a name, which may be an address's
+    near = did_you_mean(end, EXTENSIONS) if end else ""
+    if name == "-":
+        raise UsageError("the output is a file or a folder, and '-' isn't one: rows can't be written to stdout")
+    if near or end in _OF_FILES:
+        raise UsageError(
+            f"{address!r} is named like a file, and {end!r} is no format that is written{near or ';'} known "
+            f"extensions: {KNOWN_EXTENSIONS}; a folder of parts ends with a slash"
+        )
 
 
 def _folder_kind(storage: Storage, place: str, asked: str | None, fallback: str | None) -> Named:

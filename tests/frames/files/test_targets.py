@@ -49,6 +49,28 @@ def test_a_folder_that_is_there_is_a_folder_whatever_its_name(tmp_path):
     assert not open_target(tmp_path / "out.parquet").single
 
 
+@pytest.mark.parametrize("name", ["out.v2", "out.2026-01", "out.final", "out.d", ".out"])
+def test_a_name_with_a_dot_may_be_a_folders(tmp_path, name):
+    assert not open_target(tmp_path / name).single
+
+
+@pytest.mark.parametrize(
+    ("name", "told"),
+    [
+        ("out.xlsx", r"out\.xlsx' is named like a file, and '\.xlsx' is no format .* ends with a slash"),
+        ("out.json", r"did you mean '\.jsonl'"),
+        ("out.PARQET", r"did you mean '\.parquet'"),
+        ("out.parquet.gz", "known extensions: "),
+        ("-", "stdout"),
+    ],
+)
+def test_a_name_of_a_file_of_another_kind_is_no_folders(tmp_path, name, told):
+    with pytest.raises(UsageError, match=told):
+        open_target(tmp_path / name)
+    assert not open_target(f"{tmp_path}/{name}/").single
+    assert open_target(tmp_path / name, format="csv").single
+
+
 def test_what_was_asked_is_more_than_the_name(tmp_path):
     target = open_target(tmp_path / "out.txt", format="csv")
     assert (target.format, target.single) == ("csv", True)
