@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Final, Literal, TypedDict, cast, get_args
 
 from llmframe.core.calibration import Calibration
@@ -232,3 +233,15 @@ def lazy_kind(frame: object) -> str | None:
     return (
         kind.__name__ if kind.__module__.split(".")[0] == "polars" and kind.__name__ in ("LazyFrame", "Expr") else None
     )
+
+
+def calibration_of(said: Calibration | str | os.PathLike[str] | None) -> Calibration | None:
+    """The calibration that a call says, read where it is a file's path; raises `UsageError` where it can't be."""
+    if said is None or isinstance(said, Calibration):
+        return said
+    if not isinstance(said, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
+        raise UsageError(f"`calibration` must be a Calibration or the path of one, got {type(said).__name__}")
+    try:
+        return Calibration.from_json(Path(said).read_text("utf-8"))
+    except OSError as error:
+        raise UsageError(f"`calibration`={os.fspath(said)!r} can't be read: {error.strerror}") from None

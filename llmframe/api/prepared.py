@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import cast
 
-from llmframe.api.arguments import Arguments
+from llmframe.api.arguments import Arguments, calibration_of
 from llmframe.api.examples import examples_of, read_examples
 from llmframe.api.layout import Layout
 from llmframe.batch.chat import ChatDrafts, ChatReading
@@ -17,7 +15,6 @@ from llmframe.clients import open_client
 from llmframe.clients.base import Client
 from llmframe.clients.batch import Batches
 from llmframe.clients.params import Logprobs, scored_params
-from llmframe.core.calibration import Calibration
 from llmframe.core.columns import Column
 from llmframe.core.plan import Plan
 from llmframe.core.request import Question
@@ -142,22 +139,11 @@ def asking(arguments: Arguments, *, struct: bool = False) -> Asking:
         into=None if plain.single or struct else into,
         meta=arguments.meta,
         distribution=arguments.distribution,
-        calibration=_calibration(arguments.calibration),
+        calibration=calibration_of(arguments.calibration),
         labels=arguments.labels,
     )
     examples = read_examples(arguments.examples, plain, template=arguments.prompt_template)
     return Asking(replace(arguments, examples=examples), plain, layout)
-
-
-def _calibration(said: Calibration | str | os.PathLike[str] | None) -> Calibration | None:
-    if said is None or isinstance(said, Calibration):
-        return said
-    if not isinstance(said, str | os.PathLike):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
-        raise UsageError(f"`calibration` must be a Calibration or the path of one, got {type(said).__name__}")
-    try:
-        return Calibration.from_json(Path(said).read_text("utf-8"))
-    except OSError as error:
-        raise UsageError(f"`calibration`={os.fspath(said)!r} can't be read: {error.strerror}") from None
 
 
 @dataclass(frozen=True, slots=True)

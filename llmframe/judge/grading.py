@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Final, cast
+from dataclasses import replace
+from typing import Any, Final, cast
 
+from llmframe.api.arguments import calibration_of
+from llmframe.core.calibration import Calibration
 from llmframe.core.columns import ColumnType
 from llmframe.core.votes import expected
 from llmframe.frames.derived import RowFunction
@@ -39,6 +42,21 @@ def graded_columns(
     first = [("level", rubric.type), *scale, *((name, types[name]) for name in types if name == "reason")]
     dropped = {"level", "reason", *(() if shown else ("distribution", "label_mass"))}
     return first + [(name, type_) for name, type_ in types.items() if name not in dropped]
+
+
+def in_codes(said: Any, rubric: Rubric) -> Calibration | None:
+    """The calibration that a call says, its labels as the judge says them: one of scored rows names the levels.
+
+    Raises
+    ------
+    UsageError
+        If its labels are no levels of the rubric, or it can't be read.
+    """
+    calibration = calibration_of(said)
+    if calibration is None or not calibration.labels:
+        return calibration
+    calibration.check(calibration.question or "", labels=[str(step.value) for step in rubric.steps])
+    return replace(calibration, labels=tuple(step.code for step in rubric.steps))
 
 
 def grading(rubric: Rubric, asked: Sequence[str], outputs: Sequence[str]) -> RowFunction:

@@ -15,7 +15,7 @@ from llmframe.api.arguments import PresetOptions
 from llmframe.frames.derived import derive, names_of, position_of
 from llmframe.judge.asks import arun, columns_of, run
 from llmframe.judge.cascaded import JudgeOptions, judged_by
-from llmframe.judge.grading import graded_columns, grading
+from llmframe.judge.grading import graded_columns, grading, in_codes
 from llmframe.judge.panel import Models, Vote
 from llmframe.judge.rubric import Rubric
 from llmframe.judge.rubric_text import examples_of, judged, system_of, template_of, verdict_of
@@ -125,6 +125,7 @@ def _task(frame: object, column: object, rubric: object, options: Mapping[str, o
         "system": system_of(rubric, anchors=not turns),
         "examples": (turns and examples_of(rubric, name)) or None,
         "overwrite": False,
+        "calibration": in_codes(options.get("calibration"), rubric),
         **({} if rubric.reason else {"into": "level"}),
         **({"distribution": True} if known else {}),
     }

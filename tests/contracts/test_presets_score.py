@@ -97,6 +97,35 @@ def test_probabilities_stay_when_they_are_asked_for_under_the_levels_names(libra
         assert made["score"] == pytest.approx([0.25], abs=1e-4)  # of no and yes as 0 and 1
 
 
+def test_a_calibration_of_named_levels_is_applied_under_their_names(library: Kind):
+    # a temperature of 2 takes roots: 0.8 to 0.2 becomes 2 to 1
+    halved = llmframe.Calibration(method="temperature", parameters=(2.0,), labels=("no", "yes"))
+    with Provider(probabilities={"A": 0.8, "B": 0.2}) as provider:
+        frame = library.make({"text": ["row-0"]})
+        options: dict[str, Any] = {"confidence": "logprobs", "distribution": True, "client": provider}
+        made = library.to_dict(llmframe.score(frame, "text", POLITE, calibration=halved, **options))
+        assert (made["level"], made["confidence"]) == (["no"], [pytest.approx(2 / 3, abs=1e-4)])
+        assert made["confidence_raw"] == [pytest.approx(0.8, abs=1e-4)]
+        assert made["distribution"][0] == pytest.approx({"no": 2 / 3, "yes": 1 / 3}, abs=1e-4)
+        assert made["score"] == [pytest.approx(1 / 3, abs=1e-4)]
+        with pytest.raises(
+            llmframe.UsageError, match=r"one of the labels \['no', 'yes'\], and the schema's are \['warm'"
+        ):
+            llmframe.score(frame, "text", TONE, calibration=halved, **options)
+
+
+def test_a_calibration_learnt_from_scored_rows_is_one_of_their_next_run(library: Kind):
+    texts = [f"row-{number}" for number in range(60)]
+    with Provider() as provider:  # its opinion of a row decides by the row's text
+        options: dict[str, Any] = {"confidence": "logprobs", "distribution": True, "client": provider}
+        made = llmframe.score(library.make({"text": texts}), "text", POLITE, **options)
+        calibration = llmframe.calibrate(made, ["no", "yes"] * 30, field="level", run=llmframe.last_run())
+        assert calibration.labels == ("no", "yes")
+        again = llmframe.score(library.make({"text": texts}), "text", POLITE, calibration=calibration, **options)
+        assert provider.requests == 60
+    assert library.to_dict(again)["confidence_raw"] == library.to_dict(made)["confidence"]
+
+
 def test_by_votes_the_score_is_the_samples_mean(library: Kind):
     with Provider(probabilities={"1": 0.4, "3": 0.3, "5": 0.3}, varies=True) as provider:
         frame = library.make({"text": ["row-0"]})
