@@ -125,32 +125,38 @@ def check_enough(rows: GoldRows, *, folds: int) -> None:
 
 
 def label_name(value: object) -> str:
-    """A label as it is named in a distribution."""
+    """A label as a distribution names it; pandas writes whole numbers beside gaps as 1.0, which is the label 1."""
     if isinstance(value, str):
         return value
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
     return json.dumps(value) if value is None or isinstance(value, bool | int | float) else str(value)
 
 
 def answered_column(frame: Frame, truth: Sequence[Hashable], *, but: str | None) -> str:
     """The column with a confidence whose values are the gold's.
 
-    Of several before the same confidence it's the last: what was asked about stands before the answers.
+    Of several before the same confidence it's the last, for `map` writes answers behind all that was there. In a frame
+    that it didn't write (no column tells where the confidence comes from) people's labels may stand there as well.
     """
     known = {value for value in truth if value is not None}
-    found: dict[str, str] = {}
+    found: dict[str, list[str]] = {}
     for at, name in enumerate(frame.names):
         if name == but or is_own(name) or frame.names.count(name) > 1:
             continue
-        sure = answer_columns(frame.names, name).confidence
+        columns = answer_columns(frame.names, name)
+        sure = columns.confidence
         if sure in frame.names[at:] and known & set(comparable(read(frame, name))):
-            found[sure] = name
-    if len(found) != 1:
-        several = f"several columns hold values of the gold: {list(found.values())}"
+            told = f"{columns.shown}_source" in frame.names
+            found[sure] = [name] if told else [*found.get(sure, ()), name]
+    names = [name for each in found.values() for name in each]
+    if len(names) != 1:
+        several = f"several columns hold values of the gold: {names}"
         raise UsageError(
-            f"{several if found else 'no column with a confidence holds values of the gold'}; name the one with the "
+            f"{several if names else 'no column with a confidence holds values of the gold'}; name the one with the "
             "answers: `field=...`"
         )
-    return next(iter(found.values()))
+    return names[0]
 
 
 def _distributions(

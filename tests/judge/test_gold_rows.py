@@ -71,6 +71,14 @@ def test_bools_are_named_as_json_names_them():
     assert rows.gold == (0, 1, 0)
 
 
+def test_whole_numbers_that_pandas_holds_as_floats_because_of_gaps_are_the_labels_they_are():
+    levels = {"label": [1, 2, 2, 1], "gold": [1.0, 1.0, 2.0, None]}
+    _, rows = gold_rows(frame(**levels, distribution=[{"1": 0.6, "2": 0.4}, *[{"1": 0.2, "2": 0.8}] * 3]), "gold")
+    assert (rows.labels, rows.chosen, rows.gold) == (("1", "2"), (0, 1, 1), (0, 0, 1))
+    assert rows.right == (True, False, True)
+    assert [label_name(value) for value in (1.0, -2.0, 0.5)] == ["1", "-2", "0.5"]
+
+
 def test_gold_that_no_answer_can_be_is_refused():
     with pytest.raises(UsageError, match="1 gold values are none of the labels"):
         gold_rows(frame(gold=["P", "n", "p", None], distribution=SHARES), "gold")
@@ -84,8 +92,16 @@ def test_a_frame_without_confidences_says_how_to_get_one():
 
 
 def test_of_several_columns_the_last_before_the_confidence_holds_the_answers():
-    row = {"human": "p", "label": "p", "confidence": 0.5, "error": None, "reviewed": "p"}
-    assert gold_rows(wrap([row]), ["p"])[0].value == "label"
+    said = {"confidence": 0.5, "confidence_source": "logprobs", "error": None, "reviewed": "p"}
+    assert gold_rows(wrap([{"human": "p", "label": "p", **said}]), ["p"])[0].value == "label"
+
+
+def test_in_a_frame_of_somebody_elses_people_may_stand_behind_the_answers():
+    # the gold is a part of `human`, which would be right in every row
+    row = {"label": "n", "human": "p", "confidence": 0.5}
+    with pytest.raises(UsageError, match=r"several columns hold values of the gold: \['label', 'human'\].*field="):
+        gold_rows(wrap([row, {**row, "label": "p"}]), ["p", None])
+    assert gold_rows(wrap([row, {**row, "label": "p"}]), ["p", None], field="label")[1].right == (False,)
 
 
 def test_a_column_of_answers_that_cannot_be_told_is_asked_for():
