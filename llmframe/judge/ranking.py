@@ -73,6 +73,11 @@ def rank(  # noqa: PLR0913 - the facts of a ranking
     if table.single:
         raise UsageError("`rank` takes a frame with the systems and the verdicts, not a Series")
     items = None if item is None else _cells(table, item)
+    if items is not None and None in items:
+        raise UsageError(
+            f"`item` is null in row {items.index(None)} (counted from 0): every comparison is of an item; give those "
+            "of no known item a name of their own, or leave `item` out"
+        )
     if isinstance(winner, str):
         met = _long(table, winner, a, b, sides=sides, items=items)
     else:

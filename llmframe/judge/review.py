@@ -172,7 +172,8 @@ def _picked(  # noqa: PLR0913 - what was said
             raise UsageError('`how="stratified"` takes `by=...`: the column whose values should all be seen')
         strata = comparable(said_or_column([table], said, argument="by"))
         return pick_by_stratum([strata[at] for at in rows], budget, seed=seed)
-    sure = numbers(said_or_column([table], confidence or _confidence(table, judge), argument="confidence"))
+    said = _confidence(table, judge) if confidence is None else confidence
+    sure = numbers(said_or_column([table], said, argument="confidence"))
     strange = [each for each in sure if each is not None and not 0 <= each <= 1]
     if strange:
         raise UsageError(f"`confidence` is between 0 and 1, and there is {strange[0]!r}")

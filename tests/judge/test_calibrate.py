@@ -134,7 +134,7 @@ def test_few_rows_are_refused_and_few_errors_noted():
     with pytest.raises(UsageError, match="at least 30"):
         calibrate(FRAME.iloc[:20], "gold")
     gold = [*FRAME["label"][:35], "neg" if FRAME["label"][35] == "pos" else "pos", *[None] * 364]
-    made = calibrate(FRAME, gold)
+    made = calibrate(FRAME, gold, field="label")
     assert "only 1 rows are wrong" in made.notes[0]
 
 

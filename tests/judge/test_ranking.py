@@ -91,8 +91,12 @@ def test_the_report_says_whose_order_stands():
             {"winner": "winner", "a": "left", "b": "right", "sides": ("x", "y")},
             "a verdict 'ant', which is neither of the systems 'x' and 'y', nor \"tie\"; .* say `sides=",
         ),
+        (
+            {"winner": "winner", "a": "left", "b": "right", "item": "winner"},
+            rf"`item` is null in row {len(MET) - 1} \(counted from 0\): every comparison is of an item",
+        ),
     ],
-    ids=["typo", "no sides", "both", "one system", "empty", "same", "names"],
+    ids=["typo", "no sides", "both", "one system", "empty", "same", "names", "no item"],
 )
 def test_what_can_t_be_ranked_is_refused(said: dict[str, Any], message: str):
     with pytest.raises(UsageError, match=message):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pandas as pd
+import polars as pl
 import pytest
 
 from llmframe.errors import UsageError
@@ -62,6 +63,14 @@ def test_a_row_without_a_confidence_has_the_average_doubt():
     once = [pick_for_review(DATA.head(4), 1, how="expected_error", confidence=sure, seed=at) for at in range(40)]
     one = dict(pair for picked in once for pair in _told(picked))
     assert one == pytest.approx({"r0": 0.125, "r1": 0.375, "r2": 0.25, "r3": 0.25})
+
+
+def test_confidences_are_a_column_or_values_of_any_kind():
+    frame = pl.DataFrame(DATA.drop(columns="error").to_dict("list"))
+    by_name = pick_for_review(DATA, 8, how="expected_error", confidence="confidence")["review_id"].to_list()
+    for sure in (DATA["confidence"], DATA["confidence"].to_numpy(), DATA["confidence"].to_list(), frame["confidence"]):
+        found = pick_for_review(frame, 8, how="expected_error", confidence=sure)
+        assert found["review_id"].to_list() == by_name
 
 
 def _told(found: pd.DataFrame) -> zip[tuple[str, float]]:
