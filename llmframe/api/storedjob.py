@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from datetime import UTC, datetime
 from typing import Any, Final, NoReturn, TypeVar
 
@@ -17,7 +17,7 @@ from llmframe.errors import UsageError
 from llmframe.options import resolve_options
 from llmframe.report.wording import dollars, html_table, text_table, tokens_text
 from llmframe.stores.base import Store
-from llmframe.stores.jobs import OPEN, JobRecord, Ledger, Shard
+from llmframe.stores.jobs import OPEN, JobRecord, Ledger, LineState, Shard
 
 R = TypeVar("R")
 
@@ -68,19 +68,24 @@ class StoredJob:
         return self._ledger.shards(job=self.id)
 
     def progress(self) -> Progress:
-        """Where the job stands, as the ledger knows it; `rows` and `done` are distinct requests."""
+        """Where the job stands, as the ledger knows it; `rows` and `done` are distinct requests.
+
+        Of embeddings they are distinct texts, of which a provider tells no more than how many lines of them are done.
+        """
         shards, states = self.shards(), self._ledger.counts(self.id)
         running = [shard for shard in shards if shard.execution == "running"]
         settled = sum(count for state, count in states.items() if state != "open")
         waiting = [shard for shard in shards if shard.collection == "none" and shard.execution in ("running", "ended")]
-        told = sum((shard.done or 0) + (shard.failed or 0) for shard in waiting)
+        texts = self._texts_a_line(shards, states)
+        told = round(texts * sum((shard.done or 0) + (shard.failed or 0) for shard in waiting))
+        going = round(texts * sum(shard.lines - (shard.done or 0) - (shard.failed or 0) for shard in running))
         lost = sum(count for state, count in states.items() if state not in ("open", "kept"))
         return Progress(
             rows=max(sum(states.values()), self._now().requests),
             done=min(settled + told, sum(states.values())),
             cached=0,
-            failed=lost + sum(shard.failed or 0 for shard in waiting),
-            in_flight=sum(shard.lines - (shard.done or 0) - (shard.failed or 0) for shard in running),
+            failed=lost + round(texts * sum(shard.failed or 0 for shard in waiting)),
+            in_flight=going,
             usd=self._usd(self.usage()),
         )
 
@@ -188,6 +193,11 @@ class StoredJob:
             raise UsageError(f"{self.id} is in the ledger no more")
         self.record = found
         return found
+
+    def _texts_a_line(self, shards: list[Shard], states: Mapping[LineState, int]) -> float:
+        """Distinct requests in a line of what isn't collected yet: more than one only of embeddings."""
+        lines = sum(shard.lines for shard in shards if shard.collection == "none")
+        return max(1.0, states.get("open", 0) / lines) if lines and self.record.kind == "embeddings" else 1.0
 
     def _usd(self, usage: Usage) -> float | None:
         """Dollars at the batch's price; `None` when it isn't known."""

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -78,6 +79,29 @@ def test_progress_counts_what_is_settled_and_what_the_provider_tells(store: Memo
     progress = job.progress()
     assert (progress.rows, progress.done, progress.failed, progress.in_flight) == (4, 3, 1, 1)
     assert [shard.status for shard in job.shards()] == ["completed", "in_progress"]
+
+
+def test_progress_of_embeddings_counts_texts_where_the_provider_tells_lines(store: MemoryStore):
+    ledger = ledger_of(store)
+    assert ledger is not None
+    record = replace(MINE, kind="embeddings", requests=0)
+    ledger.open_job(record)
+    keys = [bytes([number]) * 32 for number in range(8)]
+    for number in range(2):  # two lines of two texts each
+        shard = Shard(intent=f"{number:016x}", job=MINE.id, number=number, execution="planned", lines=2)
+        lines = [
+            LineRecord(line, place, keys[4 * number + 2 * line + place]) for line in range(2) for place in range(2)
+        ]
+        ledger.plan_shard(shard, lines)
+    ledger.update_shard(f"{0:016x}", **ENDED)
+    ledger.update_shard(f"{1:016x}", **RUNNING)
+    ledger.leave()
+    job = StoredJob(record, ledger=ledger, store=store, access=Access())
+    progress = job.progress()
+    assert (progress.rows, progress.done, progress.failed, progress.in_flight) == (8, 6, 0, 2)
+    ledger.update_shard(f"{1:016x}", **{**ENDED, "done": 1, "failed": 1})
+    progress = job.progress()
+    assert (progress.rows, progress.done, progress.failed, progress.in_flight) == (8, 8, 2, 0)
 
 
 def test_answers_are_a_row_a_request(store: MemoryStore):
