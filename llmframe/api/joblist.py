@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Final
 
 from llmframe.api.batch_access import Access
-from llmframe.api.jobs import Job, jobs_here
+from llmframe.api.jobs import Job, job_here, jobs_here
 from llmframe.api.keeping import stores_here
 from llmframe.api.storedjob import StoredJob
 from llmframe.errors import UsageError, did_you_mean
@@ -99,11 +99,10 @@ def job(
     """
     if not isinstance(id, str):  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
         raise UsageError(f"`id` must be a job's id, such as 'job-1a2b3c4d5e', got {id!r}; `llmframe.jobs()` lists them")
-    known: list[str] = []
-    for each in jobs_here():
-        known.append(each.id)
-        if each.id == id:
-            return each
+    here = job_here(id)
+    if here is not None:
+        return here
+    known = [each.id for each in jobs_here()]
     access = Access(api_key=api_key, base_url=base_url, client=client)
     for store, ledger in _ledgers(cache):
         record = ledger.job(id)

@@ -61,7 +61,10 @@ class Job(Generic[F]):
 
     @property
     def id(self) -> str:
-        """`"live-…"`, or `"job-…"` of a batch job, by which any process that shares the store finds it."""
+        """`"live-…"`, or `"job-…"` of a batch job, by which any process that shares the store finds it.
+
+        A batch job that only waits for another job's batches, or needed none, has no `"job-…"` of its own yet.
+        """
         return self._errand.run.job_id or self._name
 
     @property
@@ -280,6 +283,11 @@ def submit(frame: F, prompt_template: object, schema: object = None, **options: 
 def jobs_here() -> list[Job[Any]]:
     """The jobs of this process that go on or whose handle somebody has, the latest first."""
     return list(_known.values())[::-1]
+
+
+def job_here(name: str) -> Job[Any] | None:
+    """The job of this process by its id, or by that which it had before its first batch."""
+    return _known.get(name) or next((job for job in jobs_here() if job.id == name), None)
 
 
 def job_lines(progress: Progress, *, seconds: float, ended: bool) -> list[tuple[str, str]]:

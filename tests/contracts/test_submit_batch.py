@@ -115,6 +115,18 @@ def test_both_modes_stand_in_the_list(held: Provider, store: Path):
     assert f"<td style='text-align:left'>{live.id}</td>" in found._repr_html_()
 
 
+def test_a_job_that_gets_a_batch_of_its_own_is_found_by_the_id_it_had_before(held: Provider, store: Path):
+    frame = pd.DataFrame({"t": ROWS})
+    first, second = (frame.llm.submit("J {t}", schema=Label, mode="batch", client=held, cache=store) for _ in range(2))
+    name = second.id
+    assert (held.batches.created, name.partition("-")[0]) == (1, "live")  # it waits for the other one's batch
+    first.cancel()
+    held.batches.finish("cancelled")
+    assert second.result(60)["error"].isna().sum() == 4
+    assert second.id.startswith("job-")
+    assert llmframe.job(name, cache=store) is llmframe.job(second.id, cache=store) is second
+
+
 def test_another_process_finds_the_job_waits_for_it_and_collects(
     left: Callable[..., StoredJob], held: Provider, store: Path
 ):
