@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from typing import Final, cast
 
@@ -16,12 +16,13 @@ from llmframe.batch.submitting import adopt, create
 from llmframe.batch.waiting import LOOKED_AT, refresh, wait
 from llmframe.clients.base import RequestError
 from llmframe.clients.batch import BatchState, Vectors
+from llmframe.clients.refusals import transient
 from llmframe.core.embeddings import Width
 from llmframe.core.outcome import Answer, Failure
 from llmframe.core.reply import Reply, read_reply
 from llmframe.core.schema import Schema
 from llmframe.core.scoring import tokens_evidence
-from llmframe.engine.patience import pauses, rest
+from llmframe.engine.patience import patiently, pauses, rest
 from llmframe.stores.base import Stored
 from llmframe.stores.jobs import LineOutcome, LineRecord, Shard
 
@@ -101,18 +102,7 @@ async def wait_for_end(desk: Desk, job: str, *, timeout: float | None = None) ->
 
 async def collect_ended(desk: Desk, job: str) -> int:
     """Bring what ended batches came to into the store; returns how many batches are left. Raises as `look`."""
-    left = 0
-    for shard in await look(desk, job):
-        if shard.collection in COLLECTED:
-            continue
-        if shard.execution == "failed":
-            await _give_up_failed(desk, shard)
-        elif shard.execution == "lost":
-            await give_up(desk, shard, LOST, reader_of(shard, desk.clock))
-        elif shard.execution == "ended":
-            await _collect(desk, shard)
-        else:
-            left += shard.execution != "abandoned"
+    left = await _of_each(await _shards(desk, job), lambda shard: _brought(desk, shard))
     if not left and not await within_thread(lambda: desk.ledger.is_worked_on(job)):
         await within_thread(lambda: desk.ledger.update_job(job, finished=True))
     return left
@@ -128,17 +118,7 @@ async def cancel(desk: Desk, job: str) -> int:
     if not going and not await within_thread(lambda: desk.ledger.is_worked_on(job)):
         return 0
     await within_thread(lambda: desk.ledger.update_job(job, cancelled=True))
-    for shard in going:
-        if shard.execution in ("planned", "uploaded"):  # where another works on it, that one makes no batch of it now
-            await within_thread(
-                lambda s=shard: desk.ledger.move_shard(s.intent, of=["planned", "uploaded"], to="abandoned")
-            )
-        elif shard.execution == "creating":
-            await _stop_unseen(desk, shard)
-        elif shard.batch_id is not None:
-            state = await desk.batches.cancel(shard.batch_id)
-            await desk.note(shard, status=state.status, polled=desk.clock())
-    return len(going)
+    return await _of_each(going, lambda shard: _stopped(desk, shard))
 
 
 async def retry(desk: Desk, job: str) -> int:
@@ -146,19 +126,69 @@ async def retry(desk: Desk, job: str) -> int:
 
     Those are batches whose making was broken off, and those that were refused for the length of the provider's queue.
     """
-    made = 0
-    for shard in await _shards(desk, job):
-        if shard.collection in COLLECTED:
-            continue
+    return await _of_each(await _shards(desk, job), lambda shard: _made_again(desk, shard))
+
+
+async def _of_each(shards: list[Shard], work: Callable[[Shard], Awaitable[int]]) -> int:
+    """What `work` returns in all; a batch of which the provider won't hear keeps nobody from the others.
+
+    Raises the first refusal in the end; at once, what would pass.
+    """
+    done, refused = 0, None
+    for shard in shards:
         try:
-            if shard.execution in ("uploaded", "creating"):
-                made += (await adopt(desk, shard)).execution == "running"
-            elif shard.execution == "failed" and shard.file_id is not None:
-                await create(desk, await desk.move(shard, "uploaded"), shard.file_id)
-                made += 1
-        except NotOursError:
-            continue  # another process goes on with it
-    return made
+            done += await work(shard)
+        except RequestError as error:
+            if transient(error):
+                raise
+            refused = refused or error
+    if refused is not None:
+        raise refused
+    return done
+
+
+async def _brought(desk: Desk, shard: Shard) -> int:
+    """Collect a batch that has ended; 1 when it hasn't, 0 else."""
+    shard = await _looked_at(desk, shard)
+    if shard.collection in COLLECTED:
+        return 0
+    if shard.execution == "failed":
+        await _give_up_failed(desk, shard)
+    elif shard.execution == "lost":
+        await give_up(desk, shard, LOST, reader_of(shard, desk.clock))
+    elif shard.execution == "ended":
+        await _collect(desk, shard)
+    else:
+        return int(shard.execution != "abandoned")
+    return 0
+
+
+async def _stopped(desk: Desk, shard: Shard) -> int:
+    """Stop a batch, wherever it stands; 1."""
+    if shard.execution in ("planned", "uploaded"):  # where another works on it, that one makes no batch of it now
+        await within_thread(lambda: desk.ledger.move_shard(shard.intent, of=["planned", "uploaded"], to="abandoned"))
+    elif shard.execution == "creating":
+        await _stop_unseen(desk, shard)
+    elif shard.batch_id is not None:
+        batch_id = shard.batch_id
+        state = await patiently(lambda: desk.batches.cancel(batch_id))
+        await desk.note(shard, status=state.status, polled=desk.clock())
+    return 1
+
+
+async def _made_again(desk: Desk, shard: Shard) -> int:
+    """1 when there's a batch of it again, 0 else."""
+    if shard.collection in COLLECTED:
+        return 0
+    try:
+        if shard.execution in ("uploaded", "creating"):
+            return int((await adopt(desk, shard)).execution == "running")
+        if shard.execution == "failed" and shard.file_id is not None:
+            await create(desk, await desk.move(shard, "uploaded"), shard.file_id)
+            return 1
+    except NotOursError:
+        pass  # another process goes on with it
+    return 0
 
 
 async def _stop_unseen(desk: Desk, shard: Shard) -> None:

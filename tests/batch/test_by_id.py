@@ -18,7 +18,7 @@ from llmframe.core.reply import Reply, ToolCall
 from llmframe.stores.base import MemoryStore
 from llmframe.stores.jobs import JobRecord, LineRecord, Shard
 from llmframe.stores.ledger import ledger_of
-from tests.batch.doubles import INTENT, JOB, UNKNOWN, Bench, at_desk, now, plan, running
+from tests.batch.doubles import DOWN, INTENT, JOB, KEYLESS, UNKNOWN, Bench, at_desk, now, plan, running
 
 SHARD = Shard(intent="00000000000000aa", job="job-1", number=0, execution="planned", tool="Answer", lines=2)
 KEYS = [bytes([number]) * 32 for number in range(2)]
@@ -126,6 +126,46 @@ def test_a_batch_whose_making_was_broken_off_is_looked_for_and_stopped(was_made:
         assert bench.calls["create"] == 0
 
     at_desk(work)
+
+
+def shards(desk: Desk, number: int) -> list[Shard]:
+    """So many batches of two requests each."""
+    intents = [f"{at:016x}" for at in range(number)]
+    return [plan(desk, range(2 * at, 2 * at + 2), intent=intents[at], number=at) for at in range(number)]
+
+
+@pytest.mark.parametrize("error", [DOWN, KEYLESS], ids=["for a while", "for good"])
+def test_a_batch_that_will_not_be_stopped_keeps_nobody_from_stopping_the_others(error: RequestError):
+    bench = Bench()
+    bench.fault("cancel", error)
+
+    async def work(here: Desk, _: Bench) -> None:
+        for each in shards(here, 3):
+            await here.move(each, "running", batch_id=f"batch-{each.number}")
+        if error is DOWN:
+            assert await by_id.cancel(here, JOB.id) == 3
+        else:
+            with pytest.raises(RequestError, match="no"):
+                await by_id.cancel(here, JOB.id)
+        told = [each.status for each in here.ledger.shards(job=JOB.id)]
+        assert told == ([None] if error is KEYLESS else ["cancelling"]) + ["cancelling"] * 2
+
+    at_desk(work, bench)
+
+
+def test_a_batch_that_is_not_known_keeps_nobody_from_collecting_the_others():
+    bench = Bench()
+    bench.fault("state", UNKNOWN)
+
+    async def work(here: Desk, _: Bench) -> None:
+        for each in shards(here, 3):
+            await here.move(each, "running", batch_id=f"batch-{each.number}", created=0.0)
+        with pytest.raises(RequestError, match="no such thing"):
+            await by_id.collect_ended(here, JOB.id)
+        assert [each.collection for each in here.ledger.shards(job=JOB.id)] == ["none", "done", "done"]
+        assert await by_id.collect_ended(here, JOB.id) == 0
+
+    at_desk(work, bench)
 
 
 def test_a_batch_that_nobody_can_tell_of_is_looked_for_so_long_and_no_longer():
