@@ -82,16 +82,17 @@ def _from_frame(examples: object, schema: Schema, *, template: object) -> list[E
     cells = frame.cells(range(len(frame.names)), 0, len(frame))
     columns = dict(zip(frame.names, cells, strict=True))
     wanted = [field.name for field in schema.fields]
-    if schema.single and wanted[0] not in columns:
+    lone = schema.single and len(wanted) == 1  # a stated confidence stands beside a value
+    if lone and wanted[0] not in columns:
         wanted = _only_unused(list(columns), template) or wanted
     absent = [name for name in wanted if name not in columns]
     if absent:
         raise UsageError(f"`examples` lacks the answer column {absent[0]!r}; its columns: {', '.join(frame.names)}")
-    column = wanted[0] if schema.single else None
+    column = wanted[0] if lone else None
     pairs: list[Example] = []
     for number in range(len(frame)):
         row = {name: values[number] for name, values in columns.items()}
-        answer = row[wanted[0]] if schema.single else {name: row[name] for name in wanted}
+        answer = row[wanted[0]] if lone else {name: row[name] for name in wanted}
         inputs = {name: value for name, value in row.items() if name not in wanted}
         pairs.append((inputs, _answer_text(number + 1, answer, schema, column=column)))
     return pairs
@@ -105,11 +106,22 @@ def _only_unused(names: list[str], template: object) -> list[str]:
 
 def _answer_text(number: int, answer: object, schema: Schema, *, column: str | None = None) -> str:
     """The text of an answer; `column` is where it stands, when that isn't the field's name."""
+    names = [field.name for field in schema.fields]
     try:
         return schema.answer_text(answer)
     except UsageError as error:
-        where = "" if column in (None, schema.fields[0].name) else f" (column {column!r})"
+        if schema.single and len(names) > 1 and _is_value(answer):
+            value, sure = names
+            raise UsageError(
+                f"answer of example {number} lacks {sure!r}: the model is to state how sure it is, so examples do, "
+                f"too, as in {{{value!r}: ..., {sure!r}: 0.9}}"
+            ) from None
+        where = "" if column in (None, names[0]) else f" (column {column!r})"
         raise UsageError(f"answer of example {number}{where}: {error}{_given(str(error), answer, schema)}") from None
+
+
+def _is_value(answer: object) -> bool:
+    return not isinstance(answer, Mapping)
 
 
 def _given(problem: str, answer: object, schema: Schema) -> str:

@@ -54,3 +54,17 @@ def test_a_frame_is_read_once_and_serves_frames_and_series():
 def test_an_answer_that_does_not_fit_is_told_with_what_it_is(schema, answer, told):
     with pytest.raises(UsageError, match="answer of example 1: .*" + told):
         read_examples([({"t": "x"}, answer)], schema, template="J {t}")
+
+
+def test_where_the_model_states_how_sure_it_is_examples_do_too():
+    stated = schema_of(Literal["a", "b"], into="label", confidence="stated")
+    text = '{"response": "a", "confidence": 0.75}'
+    frame = pd.DataFrame({"t": ["x"], "label": ["a"], "confidence": [0.75]})
+    for examples in (frame, [({"t": "x"}, {"label": "a", "confidence": 0.75})]):
+        assert examples_of(examples, stated, template="J {t}", series=False) == [({"t": "x"}, text)]
+    with pytest.raises(
+        UsageError, match=r"example 1 lacks 'confidence': .* as in \{'label': ..., 'confidence': 0.9\}$"
+    ):
+        read_examples([({"t": "x"}, "a")], stated, template="J {t}")
+    with pytest.raises(UsageError, match=r"lacks the answer column 'confidence'; its columns: t, label$"):
+        read_examples(frame.drop(columns="confidence"), stated, template="J {t}")
