@@ -14,6 +14,7 @@ from llmframe.stats.estimate import Estimate, unknown
 from llmframe.stats.kappas import NO_ITEM, ONE_LABEL, ac1s, kappas, perfect_end, scikit_kappa
 from llmframe.stats.pair_counts import PairCounts, count_pairs
 from llmframe.stats.proportions import wilson_interval
+from llmframe.stats.sequences import plain
 
 MOST_CLASSES: Final = 50
 """Most labels for which each one's numbers and the table of confusions are told."""
@@ -129,6 +130,7 @@ def nominal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
     Zou and Donner (2008), Statistics in Medicine 27, p. 1693: its distance to an end is the root of the summed squares
     of theirs, over their number.
     """
+    gold, pred, labels = plain(gold), plain(pred), None if labels is None else plain(labels)
     different = len({*gold, *pred, *(labels or ())})
     if different > MOST_LABELS:
         return _accuracy_alone(gold, pred, different=different, clusters=clusters, draws=draws, seed=seed, level=level)

@@ -14,6 +14,7 @@ from llmframe.stats.estimate import Estimate
 from llmframe.stats.kappas import perfect_end
 from llmframe.stats.pair_counts import sorted_labels
 from llmframe.stats.panels import Level, krippendorff_alpha
+from llmframe.stats.sequences import known_rows, plain
 
 PAIR: Final = 2
 MOST_LEVELS: Final = 50
@@ -41,7 +42,8 @@ def alpha(  # noqa: PLR0913 - the facts of a bootstrap
     Parameters
     ----------
     ratings
-        Items × raters; `None` where a rater gave no rating. Places need not be the same people throughout.
+        Items × raters; `None` or NaN where a rater gave no rating, or shorter items. Places need not be the same people
+        throughout.
     scale
         `"nominal"`, `"ordinal"` or `"interval"`: what a disagreement weighs.
     labels
@@ -69,6 +71,8 @@ def alpha(  # noqa: PLR0913 - the facts of a bootstrap
     Krippendorff (2011), Computing Krippendorff's alpha-reliability; computed by the package `krippendorff` where
     its arrays have room, by the same formula elsewhere.
     """
+    ratings, labels = known_rows(ratings), None if labels is None else plain(labels)
+    clusters = None if clusters is None else plain(clusters)
     rows = [at for at, item in enumerate(ratings) if raters_of(item) >= PAIR]
     pairable = [ratings[at] for at in rows]
     kept = None if clusters is None else [clusters[at] for at in rows]

@@ -12,6 +12,7 @@ import numpy as np
 from llmframe.errors import UsageError
 from llmframe.stats.extra import missing
 from llmframe.stats.panels import Level
+from llmframe.stats.sequences import known, known_rows
 
 FEWEST: Final = 30
 """Fewest items that a person must have rated beside others; one with fewer is left out."""
@@ -108,7 +109,7 @@ def alt_test(
     Parameters
     ----------
     judge
-        Its rating of each item; `None` where it has none.
+        Its rating of each item; `None` or NaN where it has none.
     humans
         Items × people, each place the same person throughout; `None` where one gave no rating. At least two people,
         best three, and 50 to 100 items.
@@ -138,6 +139,7 @@ def alt_test(
     Calderon, Reichart, Dror (2025), arXiv 2501.10970: a one-sided t test for each person with `FEWEST` items or more,
     with Benjamini and Yekutieli's control. t test and control are computed by scipy.
     """
+    judge, humans = known(judge), known_rows(humans)
     _check(judge, humans, margin, rate)
     found = [
         (place, *wins)

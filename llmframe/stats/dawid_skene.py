@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from llmframe.errors import UsageError
+from llmframe.stats.sequences import known_rows, plain
 
 L = TypeVar("L", bound=Hashable)
 
@@ -87,7 +88,8 @@ def dawid_skene(
     between the solutions that differ in nothing but the names of the labels; there is no chance in it. Judges are
     taken to err independently given the label: models that are kin err together, and the posteriors are then too sure.
     """
-    codes = _codes(votes, labels)
+    labels = plain(labels)
+    codes = _codes(known_rows(votes), labels)
     voted = (codes >= 0).any(axis=1)
     cast, size = codes[voted], len(labels)
     posterior = _shares(cast, size)

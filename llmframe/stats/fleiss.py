@@ -7,6 +7,7 @@ from collections.abc import Hashable, Sequence
 from typing import Any
 
 from llmframe.stats.extra import missing
+from llmframe.stats.sequences import known_rows
 
 
 def fleiss_kappa(ratings: Sequence[Sequence[Hashable]]) -> float:
@@ -31,6 +32,7 @@ def fleiss_kappa(ratings: Sequence[Sequence[Hashable]]) -> float:
     -----
     Fleiss (1971), Psychological Bulletin 76, p. 378. Computed by statsmodels. Of two ratings it's Scott's pi.
     """
+    ratings = known_rows(ratings)
     labels = list(dict.fromkeys(rating for item in ratings for rating in item))
     if len(labels) < 2:  # noqa: PLR2004 - chance alone would agree always
         return math.nan

@@ -16,6 +16,7 @@ from llmframe.stats.estimate import Estimate, unknown
 from llmframe.stats.extra import missing
 from llmframe.stats.kappas import NO_ITEM, ONE_LABEL, kappas, perfect_end, scikit_kappa
 from llmframe.stats.pair_counts import PairCounts, count_pairs
+from llmframe.stats.sequences import plain
 
 ONE_SIDE: Final = "the gold or the answers have one and the same value only"
 
@@ -87,7 +88,8 @@ def ordinal_agreement(  # noqa: PLR0913 - the facts of a bootstrap
     Cohen (1968), Psychological Bulletin 70, p. 213, computed by scikit-learn; Spearman (1904), American Journal of
     Psychology 15, p. 72, and Kendall (1945), Biometrika 33, p. 239, computed by scipy.
     """
-    found, codes = count_pairs(gold, pred, labels=levels_of(gold, pred) if labels is None else labels)
+    gold, pred = plain(gold), plain(pred)
+    found, codes = count_pairs(gold, pred, labels=levels_of(gold, pred) if labels is None else plain(labels))
     if len(found.labels) > MOST_CLASSES:
         raise UsageError(
             f"{len(found.labels):,} levels are too many for an ordinal scale, which has up to {MOST_CLASSES}; take "

@@ -11,6 +11,7 @@ from typing import Any, Final
 from llmframe.stats.extra import missing
 from llmframe.stats.flips import mcnemar_exact
 from llmframe.stats.proportions import UNKNOWN, Interval, quantile, wilson_interval
+from llmframe.stats.sequences import plain
 
 POWER: Final = 0.8
 """Power at which the least detectable difference is told."""
@@ -146,6 +147,7 @@ def accuracies(right_a: Sequence[bool], right_b: Sequence[bool]) -> Accuracies:
     item added to each cell of the 2 × 2 table. Its standard error times z(.975) + z(.8) is the least detectable
     difference.
     """
+    right_a, right_b = plain(right_a), plain(right_b)
     n = len(right_a)
     only_a = sum(left and not right for left, right in zip(right_a, right_b, strict=True))
     only_b = sum(right and not left for left, right in zip(right_a, right_b, strict=True))

@@ -6,9 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any, Final, Generic, Literal, TypeVar
 
 from llmframe.errors import MissingExtraError, UsageError
+from llmframe.stats.sequences import known, known_rows, plain
 
 L = TypeVar("L", bound=Hashable)
 
@@ -66,6 +68,7 @@ def majority(votes: Sequence[Sequence[L | None]]) -> Elected[L]:
     >>> majority([["yes", "yes", "no"], ["yes", "no", None]]).winners
     ('yes', None)
     """
+    votes = known_rows(votes)
     counts = [Counter(vote for vote in item if vote is not None) for item in votes]
     shares = [{label: count / item.total() for label, count in item.items()} for item in counts]
     return _elected(shares, votes)
@@ -101,9 +104,10 @@ def weights_from_gold(
     With these weights the summed weights of a label are, up to a constant, the logarithm of its posterior under equal
     priors, when judges err independently and each wrong label is as likely as another.
     """
-    known = [(item, label) for item, label in zip(votes, gold, strict=True) if label is not None]
-    enough_gold(len(known))
-    return _weights(known, max(PAIR, len(labels)), judges=len(votes[0]))
+    votes, gold = known_rows(votes), known(gold)
+    labelled = [(item, label) for item, label in zip(votes, gold, strict=True) if label is not None]
+    enough_gold(len(labelled))
+    return _weights(labelled, max(PAIR, len(labels)), judges=len(votes[0]))
 
 
 def cross_fitted_weights(
@@ -119,6 +123,7 @@ def cross_fitted_weights(
     UsageError
         As `weights_from_gold`.
     """
+    votes, gold = known_rows(votes), known(gold)
     everywhere = weights_from_gold(votes, gold, labels=labels)
     order = {label: place for place, label in enumerate(dict.fromkeys(gold))}
     places = sorted((at for at, label in enumerate(gold) if label is not None), key=lambda at: order[gold[at]])
@@ -150,6 +155,7 @@ def weighted(
     Elected
         `shares` is the softmax of the summed weights: a probability as far as the judges err independently.
     """
+    votes, weights, labels = known_rows(votes), known_rows(weights), plain(labels)
     posteriors: list[list[float]] = []
     for item, worth in zip(votes, weights, strict=True):
         sums = dict.fromkeys(labels, 0.0)
@@ -178,7 +184,7 @@ def krippendorff_alpha(
     Parameters
     ----------
     votes
-        Items × judges, `None` where a judge gave no valid vote.
+        Items × judges, `None` or NaN where a judge gave no valid vote. Items with fewer votes may be shorter.
     order
         The labels from low to high, for `level="ordinal"`; `None`: as they sort.
     level
@@ -205,15 +211,16 @@ def krippendorff_alpha(
         raise MissingExtraError(
             "Krippendorff's alpha needs krippendorff, which isn't installed: `pip install 'llmframe[judge]'`"
         ) from None
-    pairable = [item for item in votes if sum(vote is not None for vote in item) >= PAIR]
+    pairable = [item for item in known_rows(votes) if sum(vote is not None for vote in item) >= PAIR]
     seen = {vote for item in pairable for vote in item if vote is not None}
     if len(seen) < PAIR:
         return math.nan
-    ranked: list[Any] = sorted(seen, key=_sortable) if order is None else list(order)
+    ranked: list[Any] = sorted(seen, key=_sortable) if order is None else plain(order)
     codes: dict[Any, float] = {
         label: float(label) if level == "interval" else float(place) for place, label in enumerate(ranked)
     }
-    data = [[math.nan if item[judge] is None else codes[item[judge]] for item in pairable] for judge in _judges(votes)]
+    placed = [[math.nan if vote is None else codes[vote] for vote in item] for item in pairable]
+    data = list(zip_longest(*placed, fillvalue=math.nan))
     domain = sorted({codes[label] for label in seen})
     alpha: Any = krippendorff.alpha
     return float(alpha(reliability_data=data, level_of_measurement=level, value_domain=domain))
@@ -250,10 +257,6 @@ def _elected(shares: Sequence[dict[Any, float]], votes: Sequence[Sequence[object
         tops.append(top)
         ties.append(len(first) > 1)
     return Elected(tuple(winners), tuple(tops), tuple(ties), tuple(counts))
-
-
-def _judges(votes: Sequence[Sequence[object]]) -> range:
-    return range(len(votes[0]) if votes else 0)
 
 
 def _sortable(label: object) -> tuple[str, object]:

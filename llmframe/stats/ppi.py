@@ -197,7 +197,7 @@ def _averaged(
         raise UsageError("`clusters` needs `rest_clusters` too: what each of the other rows belongs to")
     golden, names = cluster_means(known, clusters)
     judged, _ = cluster_means(said, clusters)
-    means, of = cluster_means(others, rest_clusters or ())
+    means, of = cluster_means(others, () if rest_clusters is None else rest_clusters)
     with_gold = set(names)
     return golden, judged, means[[cluster not in with_gold for cluster in of]]
 

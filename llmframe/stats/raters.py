@@ -14,6 +14,7 @@ from llmframe.stats.alpha import PAIR, Ratings, alphas, order_of, raters_of, why
 from llmframe.stats.bootstrap import DRAWS, Resampling
 from llmframe.stats.estimate import Estimate
 from llmframe.stats.panels import Level
+from llmframe.stats.sequences import known, known_rows, plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +58,16 @@ def human_ceiling(  # noqa: PLR0913 - the facts of a bootstrap
     Parameters
     ----------
     judge
-        Its rating of each item; `None`: it has none, and the item counts for neither alpha.
+        Its rating of each item; `None` or NaN: it has none, and the item counts for neither alpha.
     humans
-        Items × people; `None` where one gave no rating.
+        Items × people; `None` or NaN where one gave no rating.
     scale, labels, clusters, draws, seed, level
         As in `alpha`.
     """
     if len(judge) != len(humans):
         raise UsageError(f"`judge` has {len(judge)} items and `humans` {len(humans)}; give both for the same items")
+    judge, humans = known(judge), known_rows(humans)
+    labels, clusters = (None if each is None else plain(each) for each in (labels, clusters))
     rows = [at for at, said in enumerate(judge) if said is not None and raters_of(humans[at]) >= PAIR]
     alone = [list(humans[at]) for at in rows]
     both = [[judge[at], *humans[at]] for at in rows]

@@ -54,7 +54,7 @@ def log_loss(confidences: Sequence[float], right: Sequence[bool]) -> float:
 
     A confidence is held `FLOOR` away from 0 and 1, so that one wrong certainty costs 13.8 and not everything.
     """
-    if not confidences:
+    if not len(confidences):
         return math.nan
     given = (each if hit else 1.0 - each for each, hit in zip(confidences, right, strict=True))
     return math.fsum(-math.log(min(max(each, FLOOR), 1.0 - FLOOR)) for each in given) / len(confidences)
@@ -67,7 +67,7 @@ def brier(confidences: Sequence[float], right: Sequence[bool]) -> float:
     -----
     Brier (1950), Monthly Weather Review 78, p. 1, of one event.
     """
-    if not confidences:
+    if not len(confidences):
         return math.nan
     return math.fsum((each - hit) ** 2 for each, hit in zip(confidences, right, strict=True)) / len(confidences)
 

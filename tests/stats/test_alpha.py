@@ -20,6 +20,7 @@ from llmframe.stats.alpha import (
     ordinal_features,
 )
 from llmframe.stats.bootstrap import Resampling
+from llmframe.stats.panels import krippendorff_alpha
 
 _ = None
 # Krippendorff (2011), example D: 4 observers, 12 units, some missing
@@ -87,11 +88,10 @@ def test_alpha_of_a_draw_is_that_of_its_items(scale):
 @pytest.mark.parametrize(("name", "value"), [("amazon", 0.820), ("tweets", 0.783)])
 def test_the_shipped_ratings_have_their_known_alpha(name, value):
     rated = datasets.ratings(name)["ratings"]
-    longest = max(map(len, rated))
-    items = [[*item, *[None] * (longest - len(item))] for item in rated]
-    found = alpha(items, scale="interval", draws=100)
+    found = alpha(rated, scale="interval", draws=100)
     assert found.value == pytest.approx(value, abs=5e-4)
-    assert found.high - found.low < 0.04
+    assert found.low < found.value < found.high < found.low + 0.04
+    assert krippendorff_alpha(rated, level="interval") == found.value
 
 
 @pytest.mark.parametrize("scale", ["nominal", "ordinal", "interval"])
