@@ -288,8 +288,8 @@ class Embedder:
         try:
             await self._ask(pack)
         except RequestError as error:
-            pack.guests, pack.gathering = [], None
             self._after_fault(pack, error)
+            pack.guests, pack.gathering = [], None
         else:
             self._queue.done()
 
@@ -298,8 +298,7 @@ class Embedder:
         try:
             await self._attempt(pack, used)
         except RequestError as error:
-            base64_is_taken = self._settled and self._encoding is BASE64
-            if used is FLOATS or base64_is_taken or not refuses_base64(error):
+            if used is FLOATS or (self._settled and self._encoding is BASE64) or not refuses_base64(error):
                 raise
             pack.guests = []
             await self._attempt(pack, FLOATS)
@@ -352,7 +351,7 @@ class Embedder:
         if splittable(error):
             if pack.halves is not None:
                 pack.halves.refused(self._bounds)
-            if len(pack.texts) > 1:
+            if len(pack.texts) > 1 or pack.guests:
                 self._split(pack, certainly=too_large(error))
                 return
             if self._bounds.alone is not None and tokens_of_text(pack.texts[0]) > self._bounds.alone:
@@ -379,13 +378,14 @@ class Embedder:
         self._queue.again(pack, delay=step.delay)
 
     def _split(self, pack: Pack, *, certainly: bool) -> None:
-        """Send both halves of a refused pack, for one bad text must not fail its neighbours."""
-        count = len(pack.texts)
-        if certainly:
+        """Send both halves of a refused pack, or one without its guests: one bad text must not fail its neighbours."""
+        count, alone = len(pack.texts), not pack.guests
+        if certainly and alone:
             self._bounds.shrink(count)
         halves, middle = Halves(count), count // 2
-        for texts in (pack.texts[:middle], pack.texts[middle:]):
-            self._queue.more(pack_of(texts, sent=pack.sent, halves=None if certainly else halves))
+        parts = (pack.texts[:middle], pack.texts[middle:]) if alone else (pack.texts,)
+        for texts in parts:
+            self._queue.more(pack_of(texts, sent=pack.sent, halves=halves if alone and not certainly else None))
         self._queue.done()
 
     def _fail(self, pack: Pack, failure: Failure) -> None:

@@ -241,6 +241,20 @@ def test_a_shared_request_that_fails_is_everybodys_own_again():
     assert sorted(server.sizes) == [1, 1, 2]
 
 
+@pytest.mark.parametrize("code", [None, "max_tokens_per_request"])
+@pytest.mark.parametrize("bad", ["a", "b", "c"])
+def test_a_text_that_is_refused_fails_no_text_of_the_calls_that_it_shared_a_request_with(bad: str, code: str | None):
+    def behave(texts: list[str], before: int) -> Reply | BaseException:
+        del before
+        return refused(code=code) if bad in texts else embedded(texts)
+
+    server = Server(behave=behave)
+    parts = together(server, ["a"], ["b"], ["c", "d"], inputs=8)
+    found = dict(zip("abcd", (each for part in parts for each in part.found), strict=True))
+    assert found == {text: "bad_request" if text == bad else vector(text) for text in "abcd"}
+    assert sum(part.run.metrics.usage.input_tokens or 0 for part in parts) == 3
+
+
 def test_calls_with_a_budget_do_not_share():
     server = Server()
     together(server, ["a"], ["b"], inputs=8, budget={"calls": 5})
