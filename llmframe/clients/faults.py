@@ -109,6 +109,9 @@ _BY_NAME: dict[str, ErrorKind] = {
 # Exceptions of the time before a connection stands, by any name in their class tree.
 _CONNECTING = frozenset({"ConnectionRefusedError", "gaierror", "ConnectError", "ClientConnectorError"})
 
+LONG_CHARS, SHORT_CHARS = 8, 4
+"""Keys from so many characters on are hidden inside of words too; those with fewer than the second number are none."""
+
 # Keys as providers write them; their own messages quote them ("Incorrect API key provided: …").
 _KEY_SHAPE = re.compile(r"\b(?:sk|rk|gsk|xai|pplx|AIza)[-_]?[\w\-*]{8,}")
 
@@ -206,10 +209,16 @@ def status_inside(error: dict[str, Any]) -> int | None:
 
 
 def clean(text: str, *, secrets: Iterable[str] = ()) -> str:
-    """`text` on one line without `secrets` or anything shaped like a key, cut to `MESSAGE_CHARS`."""
+    """`text` on one line without `secrets` or anything shaped like a key, cut to `MESSAGE_CHARS`.
+
+    Short ones are hidden only as words of their own, the shortest not at all: servers of one's own are given `"x"` for
+    a key, and headers hold `"1"`.
+    """
     for secret in secrets:
-        if secret:
+        if len(secret) >= LONG_CHARS:
             text = text.replace(secret, "[key]")
+        elif len(secret) >= SHORT_CHARS:
+            text = re.sub(rf"(?<!\w){re.escape(secret)}(?!\w)", "[key]", text)
     line = " ".join(_KEY_SHAPE.sub("[key]", text).split())
     return line if len(line) <= MESSAGE_CHARS else line[: MESSAGE_CHARS - 1] + "…"
 

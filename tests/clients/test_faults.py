@@ -239,6 +239,13 @@ def test_no_message_shows_the_key_wherever_it_stands(before: str, secret: str, a
     assert len(shown) <= MESSAGE_CHARS
 
 
+def test_a_word_in_place_of_a_key_spoils_no_message():
+    said = "maximum context length is 8192 tokens of this ollama model, 1 too many"
+    assert clean(said, secrets=["x", "1", "text"]) == said
+    assert clean(said, secrets=["ollama"]) == said.replace("ollama", "[key]")
+    assert clean("key ollama-2 of ollamas", secrets=["ollama"]) == "key [key]-2 of ollamas"
+
+
 def test_what_looks_like_a_key_is_hidden_even_when_it_isnt_ours():
     assert (
         clean("Incorrect API key provided: sk-proj-abcdef0123. Find it") == "Incorrect API key provided: [key]. Find it"
