@@ -16,6 +16,15 @@ MOST_LABELS: Final = 50
 TOLD_ROWS: Final = 5
 """Rows that an error names."""
 
+_BESIDE: Final = {
+    "votes": "confidence_source",
+    "tier": "confidence_source",
+    "consistent": "winner",
+    "score": "level",
+    "score_sd": "score",
+}
+"""Columns that presets write beside a verdict, each behind another one of the same prefix."""
+
 
 def check_rows(a: Frame, b: Frame, inputs: Sequence[str]) -> None:
     """Raise `UsageError` unless the frames have as many rows, the same index, and equal cells in `inputs`.
@@ -63,12 +72,12 @@ def compared_columns(a: Frame, b: Frame, *, inputs: Sequence[str] | None, but: o
     """The answers that both runs wrote, where they can be told from other columns.
 
     These are the fields with a confidence of their own; else of the columns with labels or numbers, from the first
-    that differs on, the only one.
+    that differs on, the only one. Where none differs, the last verdict.
 
     Raises
     ------
     UsageError
-        If there is none, or several; it lists them.
+        If there is none, or several; it lists them. Or if none differs, and the answers have other names in each frame.
     """
     names = [name for name in common(a, b) if name != but]
     sure = [name for name in names if f"{name}_confidence" in names]
@@ -79,7 +88,7 @@ def compared_columns(a: Frame, b: Frame, *, inputs: Sequence[str] | None, but: o
     if inputs is None and differ:
         candidates = candidates[candidates.index(differ[0]) :]
     elif inputs is None:
-        candidates = candidates[-1:] if len(candidates) > 1 else candidates
+        candidates = _last_answer(a, b, candidates)
     found = [name for name in candidates if _few(a, b, name)]
     if len(found) != 1:
         several = "several columns could be compared" if found else "no column with labels or numbers is in both frames"
@@ -103,6 +112,36 @@ def rows_text(rows: Sequence[int]) -> str:
     told, more = rows[:TOLD_ROWS], len(rows) - TOLD_ROWS
     text = f"{'rows' if len(rows) > 1 else 'row'} {', '.join(map(str, told))}"
     return f"{text}{f' and {more:,} more' if more > 0 else ''} (counted from 0)"
+
+
+def _last_answer(a: Frame, b: Frame, candidates: list[str]) -> list[str]:
+    """The last verdict of runs that are alike; raises `UsageError` where columns that only one has stand behind it."""
+    verdicts = [name for name in candidates if not _stands_beside(a, name)]
+    if not verdicts:
+        return candidates
+    own = [_answers_behind(frame, verdicts[-1], but=other) for frame, other in ((a, b), (b, a))]
+    if any(own):
+        raise UsageError(
+            f"no column that both frames have differs, and each has others behind them: {own[0]} and {own[1]}; if "
+            f"these are the answers, give them one name; else say what to compare: `on=...`, one of {candidates}"
+        )
+    return verdicts[-1:]
+
+
+def _stands_beside(frame: Frame, name: str) -> bool:
+    before = frame.names[frame.names.index(name) - 1]
+    return any(name.endswith(each) and before == name.removesuffix(each) + verdict for each, verdict in _BESIDE.items())
+
+
+def _answers_behind(frame: Frame, name: str, *, but: Frame) -> list[str]:
+    """Columns behind `name`, up to an error's, that `but` hasn't."""
+    found: list[str] = []
+    for each in frame.names[frame.names.index(name) + 1 :]:
+        if is_own(each) and each.endswith("error"):
+            break
+        if not is_own(each) and each not in but.names:
+            found.append(each)
+    return found
 
 
 def _few(a: Frame, b: Frame, name: str) -> bool:

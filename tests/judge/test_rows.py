@@ -33,6 +33,35 @@ def test_runs_that_are_alike_are_compared_in_the_last_column_of_labels():
     assert compared_columns(pair, pair, inputs=None, but=None) == ["label"]
 
 
+@pytest.mark.parametrize(
+    ("names", "verdict"),
+    [
+        (["gold", "x_label", "x_error", "label", "confidence", "confidence_source", "votes", "error"], "label"),
+        (["gold", "label", "confidence", "confidence_source", "tier", "error"], "label"),
+        (["gold", "p_winner", "p_consistent", "p_error"], "p_winner"),
+        (["gold", "level", "score", "score_sd", "confidence", "confidence_source", "error"], "level"),
+        (["score", "error"], "score"),
+        (["votes", "error"], "votes"),  # a column of one's own
+    ],
+)
+def test_of_runs_that_are_alike_the_verdict_is_compared_and_not_what_stands_beside_it(names, verdict):
+    frame = wrap(pd.DataFrame({name: [1, 1] for name in names}))
+    assert compared_columns(frame, frame, inputs=None, but=None) == [verdict]
+
+
+@pytest.mark.parametrize(("first", "second"), [(["o_label", "o_error"], ["n_label", "n_error"]), (["label"], ["lab"])])
+def test_answers_of_other_names_are_no_equal_columns_before_them(first, second):
+    a, b = (wrap(pd.DataFrame({name: ["p", "p"] for name in ["gold", *names]})) for names in (first, second))
+    with pytest.raises(UsageError, match=rf"behind them: \['{first[0]}'\] and \['{second[0]}'\]; .*one of \['gold'\]"):
+        compared_columns(a, b, inputs=None, but=None)
+
+
+def test_a_column_that_was_added_behind_a_run_does_not_matter():
+    a = wrap(pd.DataFrame({"text": ["x", "y"], "label": ["p", "p"], "error": None, "right": True}))
+    b = wrap(pd.DataFrame({"text": ["x", "y"], "label": ["p", "p"], "error": None}))
+    assert compared_columns(a, b, inputs=None, but=None) == ["label"]
+
+
 def test_said_inputs_leave_the_others():
     assert compared_columns(A, B, inputs=["id", "text", "why"], but=None) == ["label"]
 
