@@ -207,8 +207,10 @@ def map(  # noqa: A001, PLR0913 - the verb's name; the one written-out signature
     said = _said(locals(), verb="map")
     kind = lazy_kind(frame)
     if kind and said.mode == "batch":
+        what = "an expression" if kind == "Expr" else "a LazyFrame"
         raise UsageError(
-            f'a {kind} asks live, part by part; for `mode="batch"` `.collect()` it first, or use `llmframe.map_file`'
+            f'{what} asks live, part by part; for `mode="batch"` use `df.llm.map` on what `.collect()` gives, or '
+            "`llmframe.map_file`"
         )
     if kind == "LazyFrame":
         return cast("F", run_lazy(cast("pl.LazyFrame", frame), said))

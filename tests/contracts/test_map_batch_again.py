@@ -408,8 +408,10 @@ def test_wrong_use_is_told_before_anything_is_sent(provider: Provider, options: 
 
 
 def test_a_lazy_frame_has_no_batches(provider: Provider):
-    with pytest.raises(UsageError, match="batch"):
+    with pytest.raises(UsageError, match=r"a LazyFrame asks live.*batch"):
         mapped(provider, frame(1).lazy())
+    with pytest.raises(UsageError, match=r"an expression asks live.*batch"):
+        mapped(provider, pl.col("t"), prompt="J {}")
 
 
 @pytest.mark.local_model
