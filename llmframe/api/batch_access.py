@@ -55,7 +55,7 @@ class Access:
                 "base_url": base_url,
                 "api_key": None if sending.client is not None else sending.api_key,
                 "client": sending.client,
-                "params": {},
+                "params": {"max_tokens": 1} if job.provider == "anthropic" else {},  # wanted, though nothing is asked
             }
             client = _opened(job, options)
             if client.identity == job.identity:

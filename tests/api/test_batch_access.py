@@ -2,6 +2,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import anthropic
+import instructor
 import pytest
 
 import llmframe
@@ -54,3 +56,9 @@ def test_what_use_and_the_environment_say_counts(monkeypatch: pytest.MonkeyPatch
 
 def test_a_job_of_embeddings_gets_batches_that_read_vectors():
     assert Access().batches(record("https://api.openai.com/v1", kind="embeddings")).model == "m"
+
+
+def test_a_client_of_anthropics_own_is_taken_without_a_cap_on_replies():
+    client = instructor.from_anthropic(anthropic.AsyncAnthropic(api_key="k"))
+    found = Access(client=client).batches(record("anthropic", provider="anthropic", model="claude-haiku-4-5"))
+    assert (found.name, found.model) == ("anthropic", "claude-haiku-4-5")
