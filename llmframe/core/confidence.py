@@ -7,8 +7,9 @@ rule, until one option is left.
 
 An alternative that wasn't chosen can't be followed. If several options begin with it, the emitted value among them, it
 is lost: it counts for nothing and lowers `mass`. If the emitted value isn't among them, it belongs to the others
-together; they divide it in proportion to what else they have (equally when that's nothing). So the emitted value's
-share is exact however the text was cut into tokens, and only those of the others may be an estimate.
+together; they divide it in proportion to what else they have (equally when that's nothing). So where nothing is lost
+the emitted value's share is exact however the text was cut into tokens, and only those of the others may be an
+estimate. What is lost may have been its own or others', at most `1 - mass`.
 """
 
 from __future__ import annotations
