@@ -13,6 +13,7 @@ from llmframe.errors import LlmframeWarning, UsageError, callers_place, did_you_
 from llmframe.frames import Frame, wrap
 from llmframe.frames.derived import RowFunction
 from llmframe.judge.columns import AnswerColumns, comparable, numbers, read
+from llmframe.judge.gold_guards import unequally_picked
 from llmframe.judge.tiers import Cascade
 from llmframe.stats.certificate import Certificate, percent
 from llmframe.stats.guards import check_gold
@@ -106,6 +107,11 @@ def checked_gold(  # noqa: PLR0913 - the facts about known answers
     least = fewest_gold(cascade.target_error, cascade.delta / tiers)
     what = f"a threshold for an error of at most {percent(cascade.target_error)}"
     check_gold(cascade.random, n=len(known) // tiers, least=least, tuned=cascade.tuned, probability=False, what=what)
+    if unequally_picked(wrapped, [at for at, value in enumerate(truth) if value is not None]):
+        raise UsageError(
+            f"{what} takes known answers of a random sample, and `pick_for_review` picked these with unequal "
+            'probabilities; pick with `how="random"`, and label those'
+        )
     left = sum(value is not None and asks for value, asks in zip(truth, asked, strict=True))
     if left // tiers < least:
         raise UsageError(

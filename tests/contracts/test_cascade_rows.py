@@ -258,6 +258,17 @@ def test_gold_that_where_leaves_unasked_is_told_before_anything_is_paid(any_kind
         assert found.requests[0] == 100
 
 
+def test_gold_that_was_picked_with_unequal_probabilities_certifies_nothing(any_kind: Kind):
+    texts = [f"good 0.9{number}" for number in range(120)]
+    chances: list[float | None] = [0.5, 0.9, None] * 40
+    frame = any_kind.make({"t": texts, "gold": ["good", "good", None] * 40, "review_probability": chances})
+    with two() as found:
+        with pytest.raises(UsageError, match="`pick_for_review` picked these with unequal probabilities"):
+            by_hand(frame, found, gold="gold", threshold=None)
+        assert found.requests == (0, 0)
+        by_hand(frame, found, gold="gold")  # by a threshold that was said nothing is certified
+
+
 def test_no_row_to_ask_needs_no_gold(any_kind: Kind):
     frame = any_kind.make({"t": ["good 0.9"], "gold": [None]})
     said = {"gold": "gold", "threshold": None}
