@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
@@ -21,6 +22,7 @@ from llmframe.frames.files.agreement import agreed
 from llmframe.frames.files.compression import decompressed
 from llmframe.frames.files.faults import reading
 from llmframe.frames.files.formats import named
+from llmframe.frames.files.lending import lent
 from llmframe.frames.files.ports import FileInfo, Storage
 from llmframe.frames.files.text_types import converted
 
@@ -29,6 +31,7 @@ _csv: Any = _untyped_csv
 BLOCK_BYTES: Final = 8 * 2**20
 """What is parsed at once; no row may be larger."""
 
+_OTHER_LENGTH = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 _NOT_UTF8 = re.compile(r"In CSV column #(\d+).*invalid UTF8", re.DOTALL)
 
 
@@ -99,37 +102,30 @@ class CsvReader:
 
     def _batches(self, file: FileInfo, header: _Header) -> Iterator[Any]:
         shown = self._storage.shown(file.path)
-        wrong: list[Any] = []
-
-        def refuse(row: Any) -> str:
-            wrong.append(row)
-            return "error"
-
+        reader = functools.partial(
+            _csv.open_csv,
+            read_options=_csv.ReadOptions(
+                use_threads=False,  # several blocks in flight would be several times the memory
+                block_size=BLOCK_BYTES,
+                column_names=header.names,
+                skip_rows_after_names=header.rows,
+            ),
+            parse_options=_csv.ParseOptions(delimiter=self._delimiter, newlines_in_values=True),
+            convert_options=_csv.ConvertOptions(
+                column_types=dict.fromkeys(header.names, pa.string()),
+                null_values=[""],
+                strings_can_be_null=True,
+                quoted_strings_can_be_null=False,
+            ),
+        )
         with self._opened(file) as stream:
             try:
-                reader = _csv.open_csv(
-                    stream,
-                    read_options=_csv.ReadOptions(
-                        use_threads=False,  # several blocks in flight would be several times the memory
-                        block_size=BLOCK_BYTES,
-                        column_names=header.names,
-                        skip_rows_after_names=header.rows,
-                    ),
-                    parse_options=_csv.ParseOptions(
-                        delimiter=self._delimiter, newlines_in_values=True, invalid_row_handler=refuse
-                    ),
-                    convert_options=_csv.ConvertOptions(
-                        column_types=dict.fromkeys(header.names, pa.string()),
-                        null_values=[""],
-                        strings_can_be_null=True,
-                        quoted_strings_can_be_null=False,
-                    ),
-                )
-                yield from reader
+                with lent(stream, reader) as readers:
+                    yield from readers.pop()
             except pa.ArrowInvalid as error:
                 if str(error).startswith("Empty CSV file"):  # nothing after the header
                     return
-                raise UsageError(_reason(shown, str(error), wrong, header)) from None  # its text quotes cells
+                raise UsageError(_reason(shown, str(error), header)) from None  # its text quotes cells
 
     def _header(self, file: FileInfo) -> _Header:
         shown = self._storage.shown(file.path)
@@ -157,13 +153,14 @@ class CsvReader:
             yield stream
 
 
-def _reason(shown: str, said: str, wrong: list[Any], header: _Header) -> str:
+def _reason(shown: str, said: str, header: _Header) -> str:
+    wrong = _OTHER_LENGTH.match(said)
     if wrong:
-        row = wrong[-1]
-        where = f"line {row.number} (counted in rows)" if row.number is not None else "a line"
+        row, expected, actual = wrong.groups()
+        where = f"line {row} (counted in rows)" if row is not None else "a line"
         return (
-            f"{shown!r}: {where} has {row.actual_columns} cells, the header has {row.expected_columns}; a cell with "
-            "the delimiter or a line break in it stands in double quotes"
+            f"{shown!r}: {where} has {actual} cells, the header has {expected}; a cell with the delimiter or a line "
+            "break in it stands in double quotes"
         )
     coded = _NOT_UTF8.search(said)
     if coded is not None:
