@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import tempfile
 from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final
 
 from llmframe.batch.desk import Desk, within_thread
+from llmframe.batch.disk import new_folder
 from llmframe.batch.packing import line_digest, parse_custom_id
 from llmframe.clients.base import RequestError
 from llmframe.clients.batch import BatchState, LineResult, Vectors
@@ -122,7 +121,7 @@ async def collect(desk: Desk, shard: Shard, state: BatchState, reader: Reader) -
     shard = await desk.note(shard, collection="partial")
     lines = await _lines(desk, shard)
     sorter = _Sorter(shard, lines, reader)
-    folder = Path(await within_thread(lambda: tempfile.mkdtemp(prefix="llmframe-")))
+    folder = await within_thread(new_folder)
     waits = pauses()
     left = _left(state)
     collection: Collection = "done"

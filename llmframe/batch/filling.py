@@ -6,14 +6,13 @@ import asyncio
 import contextlib
 import secrets
 import shutil
-import tempfile
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from llmframe.batch.account import Account
 from llmframe.batch.desk import Desk, NotOursError, within_thread
+from llmframe.batch.disk import new_folder
 from llmframe.batch.drafts import Draft, Lines
 from llmframe.batch.packing import Pack, begin_pack, custom_id
 from llmframe.batch.submitting import adopt, is_cancelled
@@ -103,7 +102,7 @@ class Filling:
         What the provider or the budget refuses for good stops the run. Raises `StoreError` when the ledger can't be
         read or written: nothing is sent that couldn't be written down.
         """
-        self._folder = Path(await within_thread(lambda: tempfile.mkdtemp(prefix="llmframe-")))
+        self._folder = await within_thread(new_folder)
         beating = asyncio.create_task(every(BEAT_SECONDS, self._beat))
         self._run.waiting = self._text
         finished = False

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
 from dataclasses import dataclass, field
 from hashlib import sha256
 from pathlib import Path
 from typing import IO, Final
 
+from llmframe.batch.disk import on_disk
 from llmframe.batch.drafts import Draft
 from llmframe.clients.batch import SAFE_SHARE, BatchLimits
 from llmframe.stores.jobs import LineRecord
@@ -70,8 +72,9 @@ class Pack:
     tokens: int = 0
 
     def add(self, line: bytes, draft: Draft) -> None:
-        """Add a line."""
-        self.file.write(line)
+        """Add a line; `StoreError` when the disk has no room."""
+        with on_disk():
+            self.file.write(line)
         asked = zip(draft.keys, draft.digests, strict=True)
         self.records += [LineRecord(self.lines, place, key, digest) for place, (key, digest) in enumerate(asked)]
         self.lines += 1
@@ -102,11 +105,12 @@ class Pack:
         out = {record.line for record in self.records if record.key in keys}
         kept, self.bytes = self.path.with_suffix(".kept"), 0
         numbers = dict.fromkeys(record.line for record in self.records)
-        with self.path.open("rb") as lines, kept.open("xb") as file:
-            for number, line in zip(numbers, lines, strict=True):
-                if number not in out:
-                    self.bytes += file.write(line)
-        kept.replace(self.path)
+        with on_disk():
+            with self.path.open("rb") as lines, kept.open("xb") as file:
+                for number, line in zip(numbers, lines, strict=True):
+                    if number not in out:
+                        self.bytes += file.write(line)
+            kept.replace(self.path)
         dropped = {record.key for record in self.records if record.line in out}
         self.records = [record for record in self.records if record.line not in out]
         self.tokens = round(self.tokens * (1 - len(out) / self.lines))
@@ -114,12 +118,14 @@ class Pack:
         return dropped
 
     def close(self) -> None:
-        """No further line."""
-        self.file.close()
+        """No further line; `StoreError` when the disk has no room for the last ones."""
+        with on_disk():
+            self.file.close()
 
     def remove(self) -> None:
         """The file isn't needed any more."""
-        self.file.close()
+        with contextlib.suppress(OSError):  # what isn't written yet isn't needed either
+            self.file.close()
         self.path.unlink(missing_ok=True)
 
 
@@ -127,4 +133,6 @@ def begin_pack(folder: Path) -> Pack:
     """An empty shard, with its file in `folder`."""
     intent = new_intent()
     path = folder / f"{intent}.jsonl"
-    return Pack(intent, path, path.open("xb"))
+    with on_disk():
+        return Pack(intent, path, path.open("xb"))
+    raise AssertionError

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Iterator, Mapping
-from contextlib import aclosing, asynccontextmanager
+from contextlib import aclosing, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Any, BinaryIO, Final, TypeVar, cast
 
@@ -85,7 +85,8 @@ class AnthropicCalls:
             try:
                 await _pour(pieces, file, target)
             finally:
-                file.close()
+                with suppress(OSError):  # `_pour` has told it
+                    file.close()
         await asyncio.to_thread(_guarded, lambda: part.replace(target), target)
 
     @asynccontextmanager
@@ -165,6 +166,7 @@ async def _pour(pieces: AsyncIterator[bytes], file: BinaryIO, target: Path) -> N
             await asyncio.to_thread(_guarded, lambda full=held: file.writelines(full), target)
             held, size = [], 0
     await asyncio.to_thread(_guarded, lambda: file.writelines(held), target)
+    await asyncio.to_thread(_guarded, file.flush, target)
 
 
 async def _in_thread(lines: Path) -> AsyncGenerator[bytes]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import importlib
 from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
@@ -110,7 +111,8 @@ class Calls:
             try:
                 await self._pour(answer.aiter_bytes(), written, target)
             finally:
-                written.close()
+                with contextlib.suppress(OSError):  # `_pour` has told it
+                    written.close()
         finally:
             await answer.aclose()
         try:
@@ -128,6 +130,7 @@ class Calls:
             if size >= BUFFER_BYTES or not piece:
                 try:
                     await asyncio.to_thread(written.writelines, held)
+                    await asyncio.to_thread(written.flush)
                 except OSError as error:
                     raise _file_trouble(target, error) from None
                 held, size = [], 0

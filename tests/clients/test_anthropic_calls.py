@@ -100,6 +100,18 @@ async def test_results_that_cant_be_written_are_the_places_fault(calls: Anthropi
         await calls.download(f"/{made['id']}/results", tmp_path / "absent" / "results.jsonl")
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux' disk that is always full")
+async def test_results_that_have_no_room_are_told_however_few_they_are(calls: AnthropicCalls, tmp_path: Path):
+    path = tmp_path / "lines.jsonl"
+    path.write_bytes(request("a"))
+    made = await calls.create(path)
+    await calls.get(f"/{made['id']}")
+    (tmp_path / "results.jsonl.part").symlink_to("/dev/full")
+    with pytest.raises(StoreError) as caught:
+        await calls.download(f"/{made['id']}/results", tmp_path / "results.jsonl")
+    assert caught.value.reason == "full"
+
+
 async def test_the_first_line_is_read_alone(provider: AnthropicProvider, calls: AnthropicCalls, tmp_path: Path):
     path = tmp_path / "lines.jsonl"
     path.write_bytes(request("a") + b"\n" + request("b"))

@@ -123,6 +123,18 @@ async def test_a_download_that_breaks_off_leaves_what_was_there(tmp_path: Path):
     assert (tmp_path / "b").read_bytes() == b"before"
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs Linux' disk that is always full")
+async def test_a_download_that_has_no_room_is_told_however_small_it_is(tmp_path: Path):
+    double = Double()
+    double.content = b"little"
+    (tmp_path / "b.part").symlink_to("/dev/full")
+    async with calling(double) as calls:
+        with pytest.raises(StoreError) as caught:
+            await calls.download("/content", tmp_path / "b")
+    assert caught.value.reason == "full"
+    assert not (tmp_path / "b").exists()
+
+
 async def test_a_silence_ends_a_call(tmp_path: Path):
     async with calling(Double(), silence=0.05) as calls:
         with pytest.raises(RequestError) as caught:
