@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final, Literal, cast
@@ -9,9 +10,17 @@ from typing import Any, Final, Literal, cast
 from llmframe.core.columns import ColumnType
 from llmframe.core.schema import SchemaField, schema_of
 from llmframe.core.scores import ConfidenceSource
+from llmframe.errors import LlmframeWarning, callers_place
 from llmframe.judge.task import Task
 from llmframe.stats.dawid_skene import dawid_skene
-from llmframe.stats.panels import Elected, cross_fitted_weights, majority, most_probable, weighted
+from llmframe.stats.panels import (
+    Elected,
+    cross_fitted_weights,
+    majority,
+    most_probable,
+    weighted,
+    weights_from_gold,
+)
 
 Vote = Literal["majority", "weighted", "dawid_skene"]
 
@@ -154,10 +163,26 @@ def _elected(
     seen = dict.fromkeys(label for row in [*rows, gold] for label in row if label is not None)
     labels = ballot.labels or tuple(seen)
     if vote == "weighted" and rows:
+        _warn_of_chance(rows, gold, labels)
         return weighted(rows, cross_fitted_weights(rows, gold, labels=labels), labels=labels)
     if vote == "dawid_skene" and len(labels) > 1:
         return most_probable(dawid_skene(rows, labels).posteriors, rows, labels)
     return majority(rows)
+
+
+def _warn_of_chance(
+    rows: list[list[Hashable | None]], gold: Sequence[Hashable | None], labels: Sequence[Hashable]
+) -> None:
+    """A warning when no vote counts for what it says: the verdicts are ties, or labels that nobody chose."""
+    voted = any(vote is not None for row, label in zip(rows, gold, strict=True) if label is not None for vote in row)
+    if not voted or max(weights_from_gold(rows, gold, labels=labels)) > 0:
+        return
+    filename, line = callers_place()
+    text = (
+        "no judge is right on `gold` more often than chance, so votes count for nothing, or against what they say: "
+        "are its labels meant as the judges' are?"
+    )
+    warnings.warn_explicit(text, LlmframeWarning, filename, line)
 
 
 def _set_by_set(ballot: Ballot, rows: list[list[object]], asked: Sequence[bool]) -> Decided:

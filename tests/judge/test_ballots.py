@@ -8,6 +8,7 @@ import pytest
 from pydantic import BaseModel
 
 from llmframe.core.columns import ColumnType
+from llmframe.errors import LlmframeWarning
 from llmframe.judge.ballots import Ballot, ballots_of, decided, first_error, mean
 from llmframe.judge.task import Ask, Task
 
@@ -29,6 +30,20 @@ def test_the_winner_comes_with_its_part_of_the_votes():
 def test_a_tie_and_no_valid_vote_have_neither_label_nor_confidence():
     assert one_row(LABEL, ["a", "b"]) == (None, None, "tie", 2)
     assert one_row(LABEL, [None, None], ["invalid: x", "timeout: y"]) == (None, None, "no_valid_votes", 0)
+
+
+def test_judges_that_are_no_better_than_chance_on_gold_are_told_of():
+    def weighted(said: list[object], failed: object = None) -> list[object]:
+        cells: list[list[object]] = [said * 5, said * 5]
+        errors: list[list[object]] = [[failed] * 10] * 2
+        return decided(LABEL, cells, errors, [True] * 10, vote="weighted", gold=["a", "b"] * 5).verdicts
+
+    assert weighted(["a", "b"]) == ["a", "b"] * 5
+    with pytest.warns(LlmframeWarning, match="no judge is right on `gold` more often than chance"):
+        assert weighted(["b", "a"]) == ["a", "b"] * 5  # what nobody said
+    with pytest.warns(LlmframeWarning, match="votes count for nothing, or against"):
+        weighted(["a", "a"])
+    assert weighted([None, None], "timeout: x") == [None] * 10  # no vote at all is no judge's fault
 
 
 def test_a_row_that_was_not_asked_is_null_throughout():
