@@ -7,8 +7,12 @@ import random
 from collections.abc import Hashable, Sequence
 from typing import Any, Final
 
+import numpy as np
+
+from llmframe.errors import UsageError
 from llmframe.stats.curves import FLOOR, logit
 from llmframe.stats.extra import missing
+from llmframe.stats.reliability_bins import checked
 
 HOTTEST: Final = 100.0
 """Highest temperature that is tried; the lowest is one over it."""
@@ -34,6 +38,8 @@ def fit_temperature(confidences: Sequence[float], right: Sequence[bool]) -> floa
 
     Raises
     ------
+    UsageError
+        If there is no answer, lengths differ, or a confidence isn't in [0, 1].
     MissingExtraError
         Without scipy.
 
@@ -41,7 +47,8 @@ def fit_temperature(confidences: Sequence[float], right: Sequence[bool]) -> floa
     -----
     Guo et al. (2017), ICML, section 4.2. The loss is convex in 1 / T, hence it has one minimum in log T.
     """
-    return fit_distribution_temperature([(each, 1.0 - each) for each in confidences], [not hit for hit in right])
+    sure = _answers(confidences, right)
+    return fit_distribution_temperature([(each, 1.0 - each) for each in sure], [not hit for hit in right])
 
 
 def fit_distribution_temperature(distributions: Sequence[Sequence[float]], gold: Sequence[int]) -> float:
@@ -61,11 +68,16 @@ def fit_distribution_temperature(distributions: Sequence[Sequence[float]], gold:
 
     Raises
     ------
+    UsageError
+        If there is no item, or lengths differ.
     MissingExtraError
         Without scipy.
     """
+    if not len(distributions) or len(distributions) != len(gold):
+        raise UsageError(
+            f"`distributions` has {len(distributions)} items and `gold` {len(gold)}; give both for each of some items"
+        )
     try:
-        import numpy as np  # noqa: PLC0415 - needed here alone
         from scipy import optimize  # noqa: PLC0415 - an extra
     except ImportError:
         raise missing("calibrating", "scipy") from None
@@ -100,6 +112,8 @@ def fit_platt(confidences: Sequence[float], right: Sequence[bool]) -> tuple[floa
 
     Raises
     ------
+    UsageError
+        As `fit_temperature`.
     MissingExtraError
         Without scikit-learn.
 
@@ -113,10 +127,11 @@ def fit_platt(confidences: Sequence[float], right: Sequence[bool]) -> tuple[floa
     except ImportError:
         raise missing("calibrating", "scikit-learn") from None
     models: Any = linear_model
+    sure = _answers(confidences, right)
     hits = sum(right)
     high, low = (hits + 1) / (hits + 2), 1 / (len(right) - hits + 2)
     targets = [high if hit else low for hit in right]
-    logits = [logit(each) for each in confidences]
+    logits = [logit(each) for each in sure]
     middle = math.fsum(logits) / len(logits)
     spread = math.sqrt(math.fsum((each - middle) ** 2 for each in logits) / len(logits))
     if spread > 0:
@@ -148,6 +163,8 @@ def fit_isotonic(confidences: Sequence[float], right: Sequence[bool]) -> tuple[t
 
     Raises
     ------
+    UsageError
+        As `fit_temperature`.
     MissingExtraError
         Without scikit-learn.
 
@@ -161,7 +178,7 @@ def fit_isotonic(confidences: Sequence[float], right: Sequence[bool]) -> tuple[t
         raise missing("calibrating", "scikit-learn") from None
     models: Any = isotonic
     model = models.IsotonicRegression(y_min=0.0, y_max=1.0, out_of_bounds="clip")
-    model.fit([float(each) for each in confidences], [float(hit) for hit in right])
+    model.fit(_answers(confidences, right), [float(hit) for hit in right])
     return tuple(map(float, model.X_thresholds_)), tuple(map(float, model.y_thresholds_))
 
 
@@ -189,3 +206,11 @@ def grouped_folds(groups: Sequence[Hashable], *, folds: int, seed: int) -> list[
         of[group] = fold = filled.index(min(filled))
         filled[fold] += sizes[group]
     return [of[group] for group in groups]
+
+
+def _answers(confidences: Sequence[float], right: Sequence[bool]) -> list[float]:
+    """The confidences, of some answers at least."""
+    sure: list[float] = checked(confidences, right).tolist()
+    if not sure:
+        raise UsageError("a calibration is learnt from answers that are known to be right or wrong, and there is none")
+    return sure

@@ -6,6 +6,7 @@ import math
 from collections.abc import Hashable, Sequence
 from typing import Any
 
+from llmframe.errors import UsageError
 from llmframe.stats.extra import missing
 from llmframe.stats.sequences import known_rows
 
@@ -25,6 +26,8 @@ def fleiss_kappa(ratings: Sequence[Sequence[Hashable]]) -> float:
 
     Raises
     ------
+    UsageError
+        If items have different numbers of ratings.
     MissingExtraError
         Without statsmodels.
 
@@ -33,6 +36,12 @@ def fleiss_kappa(ratings: Sequence[Sequence[Hashable]]) -> float:
     Fleiss (1971), Psychological Bulletin 76, p. 378. Computed by statsmodels. Of two ratings it's Scott's pi.
     """
     ratings = known_rows(ratings)
+    counts = sorted({len(item) for item in ratings})
+    if len(counts) > 1:
+        raise UsageError(
+            f"Fleiss' kappa takes as many ratings of every item, got {counts[0]} of one and {counts[-1]} of another; "
+            "`krippendorff_alpha` takes any number"
+        )
     labels = list(dict.fromkeys(rating for item in ratings for rating in item))
     if len(labels) < 2:  # noqa: PLR2004 - chance alone would agree always
         return math.nan

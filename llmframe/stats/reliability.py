@@ -20,10 +20,12 @@ from llmframe.stats.reliability_bins import (
     Floats,
     bin_places,
     check_bins,
+    checked,
     grouped,
     mass_stops,
     simulated,
 )
+from llmframe.stats.sequences import plain
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,23 +55,37 @@ def log_loss(confidences: Sequence[float], right: Sequence[bool]) -> float:
     """Mean negative natural logarithm of the probability given to what happened; nan without items.
 
     A confidence is held `FLOOR` away from 0 and 1, so that one wrong certainty costs 13.8 and not everything.
+
+    Raises
+    ------
+    UsageError
+        If a confidence isn't in [0, 1], or the two sequences aren't of equal length.
     """
-    if not len(confidences):
+    sure = checked(confidences, right).tolist()
+    if not sure:
         return math.nan
-    given = (each if hit else 1.0 - each for each, hit in zip(confidences, right, strict=True))
-    return math.fsum(-math.log(min(max(each, FLOOR), 1.0 - FLOOR)) for each in given) / len(confidences)
+    given = (each if hit else 1.0 - each for each, hit in zip(sure, right, strict=True))
+    return math.fsum(-math.log(min(max(each, FLOOR), 1.0 - FLOOR)) for each in given) / len(sure)
 
 
 def brier(confidences: Sequence[float], right: Sequence[bool]) -> float:
     """Mean squared difference between confidence and right (1) or wrong (0); nan without items.
 
+    Raises
+    ------
+    UsageError
+        If a confidence isn't in [0, 1], or the two sequences aren't of equal length.
+
     Notes
     -----
     Brier (1950), Monthly Weather Review 78, p. 1, of one event.
     """
-    if not len(confidences):
-        return math.nan
-    return math.fsum((each - hit) ** 2 for each, hit in zip(confidences, right, strict=True)) / len(confidences)
+    sure = checked(confidences, right).tolist()
+    return (
+        math.fsum((each - hit) ** 2 for each, hit in zip(sure, plain(right), strict=True)) / len(sure)
+        if sure
+        else math.nan
+    )
 
 
 def calibration_error(

@@ -138,6 +138,15 @@ def grouped(confidences: Sequence[float], right: Sequence[bool]) -> tuple[Floats
     UsageError
         If the sequences aren't of equal length, or a confidence isn't in [0, 1].
     """
+    given = checked(confidences, right)
+    values, places = np.unique(given, return_inverse=True)
+    counts = np.bincount(places, minlength=len(values))
+    hits = np.bincount(places, weights=np.asarray(right, dtype=np.float64), minlength=len(values))
+    return values, counts.astype(np.int64), hits.astype(np.int64)
+
+
+def checked(confidences: Sequence[float], right: Sequence[bool]) -> Floats:
+    """The confidences as an array; raises `UsageError` as `grouped` does."""
     if len(confidences) != len(right):
         raise UsageError(
             f"`confidences` has {len(confidences)} entries and `right` {len(right)}; give one of each for every item"
@@ -148,10 +157,7 @@ def grouped(confidences: Sequence[float], right: Sequence[bool]) -> tuple[Floats
         raise UsageError(
             f"`confidences` are in [0, 1], got {outside[0]!r}; leave out items without a confidence, and count them"
         )
-    values, places = np.unique(given, return_inverse=True)
-    counts = np.bincount(places, minlength=len(values))
-    hits = np.bincount(places, weights=np.asarray(right, dtype=np.float64), minlength=len(values))
-    return values, counts.astype(np.int64), hits.astype(np.int64)
+    return given
 
 
 def bin_places(values: Floats, counts: Counts, *, bins: int, equal: Equal) -> Counts:

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sklearn.isotonic import IsotonicRegression
 
+from llmframe.errors import UsageError
 from llmframe.stats.calibration import (
     HOTTEST,
     fit_distribution_temperature,
@@ -115,3 +116,18 @@ def test_folds_of_single_rows_are_even_and_the_seed_decides_them():
     assert sorted(first.count(fold) for fold in range(5)) == [4, 4, 5, 5, 5]
     assert first == grouped_folds(range(23), folds=5, seed=0)
     assert first != grouped_folds(range(23), folds=5, seed=1)
+
+
+@pytest.mark.parametrize("fit", [fit_temperature, fit_platt, fit_isotonic])
+def test_nothing_percentages_and_unequal_lengths_are_refused(fit):
+    with pytest.raises(UsageError, match="there is none"):
+        fit([], [])
+    with pytest.raises(UsageError, match=r"in \[0, 1\], got 95"):
+        fit([95.0, 40.0], [True, False])
+    with pytest.raises(UsageError, match="1 entries and `right` 2"):
+        fit([0.5], [True, False])
+
+
+def test_distributions_and_gold_are_of_the_same_items():
+    with pytest.raises(UsageError, match="`distributions` has 1 items and `gold` 0"):
+        fit_distribution_temperature([[0.5, 0.5]], [])

@@ -6,6 +6,7 @@ import math
 
 import pytest
 
+from llmframe.errors import UsageError
 from llmframe.stats.fleiss import fleiss_kappa
 
 
@@ -40,3 +41,8 @@ def test_skewed_ratings_agree_often_and_hardly_beyond_chance():
 @pytest.mark.parametrize("ratings", [[], [["a", "a"]], [["a", "a", "a"]] * 5])
 def test_one_label_or_none_is_unknown(ratings: list[list[str]]):
     assert math.isnan(fleiss_kappa(ratings))
+
+
+def test_items_with_different_numbers_of_ratings_are_refused():
+    with pytest.raises(UsageError, match="got 1 of one and 2 of another; `krippendorff_alpha` takes any number"):
+        fleiss_kappa([["a", "b"], ["b"]])

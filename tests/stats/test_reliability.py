@@ -52,6 +52,15 @@ def test_one_wrong_certainty_costs_a_finite_loss():
     assert log_loss([0.0], [True]) == pytest.approx(-math.log(1e-6))
 
 
+@pytest.mark.parametrize("figure", [brier, log_loss, auroc, calibration_error])
+def test_percentages_nan_and_unequal_lengths_are_refused_by_every_figure(figure):
+    for confidences in ([95.0, 0.5], [-0.1, 0.5], [math.nan, 0.5]):
+        with pytest.raises(UsageError, match=r"`confidences` are in \[0, 1\], got"):
+            figure(confidences, [True, False])
+    with pytest.raises(UsageError, match="`confidences` has 1 entries and `right` 2"):
+        figure([0.5], [True, False])
+
+
 def test_the_calibration_error_is_the_mean_distance_of_the_bins():
     # bins of 3 and 2: |.1 + .2 + .3 - 1| = .4 and |.8 + .9 - 1| = .7; 1.1 over 5
     assert calibration_error([0.9, 0.1, 0.2, 0.8, 0.3], [True, False, True, False, False], bins=2) == pytest.approx(
