@@ -326,6 +326,7 @@ def begin_run(prepared: Prepared) -> Run:
         rows=None,
         budget=sending.budget,
         prices=sending.prices,
+        tier=sending.params.get("service_tier"),
         question=question_digest(prepared.asking, client, series=False),
     )
 

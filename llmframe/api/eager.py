@@ -183,6 +183,7 @@ def begin_run(prepared: Prepared) -> Run:
         rows=len(prepared.frame),
         budget=sending.budget,
         prices=sending.prices,
+        tier=sending.params.get("service_tier"),
         question=question_digest(prepared.asking, client, series=prepared.frame.single),
     )
 

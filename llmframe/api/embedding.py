@@ -258,6 +258,7 @@ def embed_part(native: object, ask: EmbedAsking, *, verb: str) -> EmbedPart:
         rows=len(prepared.frame),
         budget=said.sending.budget,
         prices=said.sending.prices,
+        tier=said.sending.params.get("service_tier"),
     )
     return EmbedPart(prepared, run, prepared.plan(), store_of(said.sending.cache, client))
 

@@ -65,6 +65,7 @@ class LazyRun:
             rows=None,
             budget=sending.budget,
             prices=sending.prices,
+            tier=sending.params.get("service_tier"),
             question=question_digest(self._ask, client, series=False),
         )
         show, self._close = listener(self._ask.arguments.progress)

@@ -208,7 +208,8 @@ def _without_rows(arguments: Arguments) -> PlanReport:
 def _money(client: Client, arguments: Arguments) -> tuple[Mapping[str, float], Price]:
     """The limits of the budget that was said, or what is left of a shared one, and the model's price."""
     budget, sending = budget_of(arguments.sending.budget), arguments.sending
-    price = price_of(client.provider, client.model, prices=sending.prices, budget=budget)
+    tier = sending.params.get("service_tier")
+    price = price_of(client.provider, client.model, prices=sending.prices, tier=tier, budget=budget)
     return {} if budget is None else {**budget.limits, **budget.left}, price
 
 

@@ -12,7 +12,7 @@ from contextvars import ContextVar
 from typing import Final
 
 from llmframe.budget import Budget, BudgetOption, budget_of
-from llmframe.core.prices import Price
+from llmframe.core.prices import PRIORITY, Price
 from llmframe.engine.metrics import Metrics
 from llmframe.engine.run import Run
 from llmframe.errors import LlmframeWarning, Place, UsageError, callers_place
@@ -36,12 +36,15 @@ def new_run(  # noqa: PLR0913 - one argument a fact of the run
     rows: int | None,
     budget: BudgetOption | None = None,
     prices: Prices | None = None,
+    tier: object = None,
     question: str | None = None,
 ) -> Run:
     """A run that begins now; `last_run()` tells of it from here on.
 
     Parameters
     ----------
+    tier
+        The parameter `service_tier`.
     question
         Digest of the prompt and the model.
 
@@ -52,7 +55,7 @@ def new_run(  # noqa: PLR0913 - one argument a fact of the run
     """
     global _last  # noqa: PLW0603 - the last run is the process's own
     spending = budget_of(budget)
-    price = price_of(provider, model, prices=prices, budget=spending)
+    price = price_of(provider, model, prices=prices, tier=tier, budget=spending)
     run = Run(Metrics(model=model, price=price), clock=time.monotonic, rows=rows, budget=spending)
     run.metrics.question = question
     _running.add(run)
@@ -60,19 +63,20 @@ def new_run(  # noqa: PLR0913 - one argument a fact of the run
     return run
 
 
-def price_of(provider: str | None, model: str, *, prices: Prices | None, budget: Budget | None) -> Price:
-    """What a model's tokens cost.
+def price_of(provider: str | None, model: str, *, prices: Prices | None, tier: object, budget: Budget | None) -> Price:
+    """What a model's tokens cost in a service tier.
 
     Raises
     ------
     UsageError
         If `budget` limits dollars, and no price is known.
     """
-    price = Price(provider, model, prices)
+    price = Price(provider, model, prices, tier=tier)
     if budget is not None and budget.usd is not None and not price.known:
+        where = f" in the service tier {tier!r}" if tier == PRIORITY else ""
         raise UsageError(
-            f"a budget of dollars needs the price of {model!r}, which isn't known; give it in dollars per million "
-            f'tokens, `prices={{"{model}": {{"input": 0.15, "output": 0.6}}}}`, or limit something else: '
+            f"a budget of dollars needs the price of {model!r}{where}, which isn't known; give it in dollars per "
+            f'million tokens, `prices={{"{model}": {{"input": 0.15, "output": 0.6}}}}`, or limit something else: '
             '`budget={"calls": 1_000}` or `{"tokens": 2_000_000}`'
         )
     return price

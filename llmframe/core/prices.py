@@ -17,6 +17,10 @@ EMBEDDED = "embedded"
 BATCH_SHARE: Final = 0.5
 """Part of the live price that a batch costs where nobody says otherwise: the discount of OpenAI and Anthropic."""
 
+PRIORITY: Final = "priority"
+"""The service tier that costs more than the tables say."""
+
+_FLEX: Final = "flex"
 _LINEAR_FIELDS = ("input_mtok", "output_mtok", "cache_read_mtok")
 _BATCH: Final[Mapping[str, str]] = {"processing": "batch"}
 
@@ -51,14 +55,22 @@ class Price:
     table
         Dollars per million tokens of the user's own, by `"provider/model"` or `"model"`: it decides over the tables of
         genai-prices. `"batch"` in it is the part of them that a batch costs.
+    tier
+        The parameter `service_tier`. OpenAI's `"flex"` costs what a batch does; what `"priority"` costs more only a
+        table of the user's own tells.
     """
 
-    __slots__ = ("_batch", "_model", "_rates", "_share", "known", "provider")
+    __slots__ = ("_batch", "_is_flex", "_model", "_rates", "_share", "known", "provider")
 
     def __init__(
-        self, provider: str | None, model: str, table: Mapping[str, Mapping[str, float]] | None = None
+        self,
+        provider: str | None,
+        model: str,
+        table: Mapping[str, Mapping[str, float]] | None = None,
+        *,
+        tier: object = None,
     ) -> None:
-        self.provider, self._model, self._share = provider, model, BATCH_SHARE
+        self.provider, self._model, self._share, self._is_flex = provider, model, BATCH_SHARE, False
         own = _own(provider, model, table or {})
         if own is not None:
             self._rates: Rates | _Tiers | None = _own_rates(own)
@@ -66,7 +78,10 @@ class Price:
             self._batch: Rates | _Tiers | None = None
         elif provider == EMBEDDED:
             self._rates, self._batch = Rates(0.0, 0.0, 0.0), None
+        elif tier == PRIORITY:
+            self._rates, self._batch = None, None
         else:
+            self._is_flex = tier == _FLEX and provider == "openai"
             self._rates, self._batch = _rates(provider, model, batch=False), _rates(provider, model, batch=True)
         self.known: bool = self._rates is not None
 
@@ -81,13 +96,16 @@ class Price:
         """
         if usage.input_tokens is None or usage.output_tokens is None or self._rates is None:
             return None
-        told = self._batch if batch else self._rates
+        as_batch = batch or self._is_flex
+        told = self._batch if as_batch else self._rates
+        share = 1.0
+        if told is None:
+            told, share, as_batch = self._rates, self._share, False
         if isinstance(told, Rates):
-            return told.usd(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
-        if isinstance(told, _Tiers):
-            return _calculated(self.provider, self._model, usage, batch=batch)
-        live = self.usd(usage)
-        return None if live is None else live * self._share
+            usd = told.usd(usage.input_tokens, usage.output_tokens, usage.cached_tokens or 0)
+        else:
+            usd = _calculated(self.provider, self._model, usage, batch=as_batch)
+        return None if usd is None else usd * share
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,6 +119,21 @@ def test_an_unknown_price_is_told_before_the_first_call(library: Kind, provider:
     assert provider.requests == 60
 
 
+def test_a_dearer_service_tier_needs_a_price_of_ones_own(library: Kind, provider: Provider):
+    """The tables have the usual tier's: by them a budget would be passed by as much as the tier costs more."""
+    frame = library.make({"t": ROWS})
+    options: dict[str, Any] = {"schema": Verdict, "client": provider, "model": "gpt-4o-mini", "budget": 1.0}
+    dear = options | {"params": {"service_tier": "priority"}}
+    for verb in (frame.llm.map, frame.llm.plan, frame.llm.stream):
+        with pytest.raises(UsageError, match="price of 'gpt-4o-mini' in the service tier 'priority', which isn't"):
+            list(verb("J {t}", **dear))
+    with pytest.raises(UsageError, match="'priority'"):
+        pl.LazyFrame({"t": ROWS}).llm.map("J {t}", **dear)
+    assert provider.requests == 0
+    frame.llm.map("J {t}", **dear, prices={"gpt-4o-mini": {"input": 0.25, "output": 1.0}})
+    assert provider.requests == 60
+
+
 def test_a_budget_is_shared_by_calls_one_after_the_other(library: Kind, provider: Provider):
     frame, budget = library.make({"t": ROWS}), llmframe.Budget(calls=50)
     options: dict[str, Any] = {"client": provider, "budget": budget}

@@ -142,6 +142,30 @@ def test_the_tables_own_figures_for_batches_decide(provider: str, model: str, us
     assert found == pytest.approx(float(expected.total_price))
 
 
+def test_openais_flex_tier_costs_what_a_batch_does():
+    for model in ("gpt-4o-mini", "text-embedding-3-small"):
+        usage = Usage(1_000_000, 0, 0)
+        expected = Price("openai", model).usd(usage, batch=True)
+        assert Price("openai", model, tier="flex").usd(usage) == pytest.approx(expected)
+        assert Price("openai", model, tier="flex").usd(usage, batch=True) == pytest.approx(expected)
+    groq = "llama-3.1-8b-instant"  # another provider's flex is another thing
+    assert Price("groq", groq, tier="flex").usd(Usage(1000, 10, 0)) == Price("groq", groq).usd(Usage(1000, 10, 0))
+
+
+@pytest.mark.parametrize("tier", [None, "auto", "default"])
+def test_the_usual_tier_has_the_usual_price(tier: object):
+    assert Price("openai", "gpt-4o-mini", tier=tier).usd(Usage(1_000_000, 0, 0)) == pytest.approx(0.15)
+
+
+def test_a_dearer_tier_is_unknown_but_by_ones_own_table():
+    dear = Price("openai", "gpt-4o-mini", tier="priority")
+    assert not dear.known
+    assert dear.usd(Usage(1, 1, 0)) is None
+    own = Price("openai", "gpt-4o-mini", {"gpt-4o-mini": {"input": 0.25, "output": 1.0}}, tier="priority")
+    assert own.usd(Usage(1_000_000, 0, 0)) == pytest.approx(0.25)
+    assert Price(EMBEDDED, "smollm2-135m", tier="priority").usd(Usage(1000, 1000, 0)) == 0.0
+
+
 def test_a_model_that_embeds_has_a_price_without_output():
     price = Price("openai", "text-embedding-3-small")
     assert price.known
