@@ -12,7 +12,7 @@ import re
 from collections.abc import Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, BinaryIO, Final
+from typing import Any, BinaryIO, Final, cast
 
 import pyarrow as pa
 import pyarrow.csv as _untyped_csv
@@ -30,6 +30,8 @@ _csv: Any = _untyped_csv
 
 BLOCK_BYTES: Final = 8 * 2**20
 """What is parsed at once; no row may be larger."""
+
+_END_BYTES: Final = 4096
 
 _OTHER_LENGTH = re.compile(r"CSV parse error: (?:Row #(\d+): )?Expected (\d+) columns, got (\d+)")
 _NOT_UTF8 = re.compile(r"In CSV column #(\d+).*invalid UTF8", re.DOTALL)
@@ -118,14 +120,21 @@ class CsvReader:
                 quoted_strings_can_be_null=False,
             ),
         )
+        cell = None
         with self._opened(file) as stream:
+            text = _Text(stream)
             try:
-                with lent(stream, reader) as readers:
-                    yield from readers.pop()
+                with lent(cast("BinaryIO", text), reader) as readers:
+                    for batch in readers.pop():
+                        yield batch
+                        if len(batch):
+                            cell = batch.column(batch.num_columns - 1)[-1].as_py()
             except pa.ArrowInvalid as error:
                 if str(error).startswith("Empty CSV file"):  # nothing after the header
                     return
                 raise UsageError(_reason(shown, str(error), header)) from None  # its text quotes cells
+        if text.ends_within(cell):
+            raise UsageError(f"{shown!r} ends within a cell: a double quote is never closed, or the file is cut off")
 
     def _header(self, file: FileInfo) -> _Header:
         shown = self._storage.shown(file.path)
@@ -151,6 +160,27 @@ class CsvReader:
             decompressed(self._storage.reader(file.path), compression) as stream,
         ):
             yield stream
+
+
+class _Text:
+    """A stream that remembers its end, for pyarrow takes the end of the file for that of a cell."""
+
+    def __init__(self, file: BinaryIO) -> None:
+        self._file, self._end = file, b""
+
+    def readinto(self, buffer: memoryview) -> int:
+        """Read from the stream."""
+        count = cast("Any", self._file).readinto(buffer)
+        if count:
+            self._end = (self._end + bytes(buffer[max(0, count - _END_BYTES) : count]))[-_END_BYTES:]
+        return count
+
+    def ends_within(self, cell: str | None) -> bool:
+        """Whether the last cell of the last row was begun by a quote, and not ended by one."""
+        if not cell or self._end.rstrip(b"\r\n").endswith(b'"'):
+            return False
+        written = '"' + cell.replace('"', '""')
+        return "\n" in cell or "\r" in cell or self._end.endswith(written.encode())
 
 
 def _reason(shown: str, said: str, header: _Header) -> str:

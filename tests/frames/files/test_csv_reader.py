@@ -90,6 +90,31 @@ def test_a_quote_that_is_never_closed_is_told(tmp_path, monkeypatch):
     assert "xxx" not in str(caught.value)
 
 
+@pytest.mark.parametrize("compress", [bytes, gzip.compress])
+@pytest.mark.parametrize("end", ['"x\n2,y\n', '"x', '"x\r\n', '"x ""y', '"2,y\n\n'])
+def test_a_file_that_ends_within_a_cell_is_refused(tmp_path, end, compress):
+    """Its rows after the quote would be one cell of one row."""
+    path = made(tmp_path, compress(f"a,b\n1,{end}".encode()), f"a.csv{'.gz' if compress is gzip.compress else ''}")
+    with pytest.raises(UsageError, match=r"ends within a cell: a double quote is never closed"):
+        read(path)
+
+
+@pytest.mark.parametrize(
+    ("end", "cell"),
+    [
+        ('"x\ny"', "x\ny"),
+        ('"x\n"\r\n\n', "x\n"),
+        ('5" wide', '5" wide'),
+        ('""', ""),
+        ("", None),
+        ('"x""y"', 'x"y'),
+        ('"x"y', "xy"),
+    ],
+)
+def test_one_that_doesnt_is_read(tmp_path, end, cell):
+    assert read(made(tmp_path, f"a,b\n1,{end}")) == [{"a": "1", "b": cell}]
+
+
 def test_types_are_checked_cell_by_cell(tmp_path):
     path = made(tmp_path, 'n,text\n1,a\n,b\n"",c\nsecret,d\n')
     with pytest.raises(UsageError, match=r"a\.csv': row 4 .* column 'n' isn't int64") as caught:
