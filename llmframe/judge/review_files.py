@@ -16,7 +16,7 @@ from llmframe.frames.files.sheets import read_sheet, write_sheet
 from llmframe.judge.columns import is_own, numbers, read
 from llmframe.judge.gold_rows import label_name
 from llmframe.judge.review import ID, PROBABILITY, row_ids
-from llmframe.judge.review_lines import check_complete, matched, review_lines, sealed, typed
+from llmframe.judge.review_lines import check_complete, check_together, matched, review_lines, sealed, typed
 
 N = TypeVar("N")
 
@@ -131,8 +131,8 @@ def from_review_file(  # noqa: PLR0913 - the facts of an import
     Raises
     ------
     UsageError
-        If lines are missing or stand twice, an id was edited, rows have changed since, or a label is unknown; it names
-        the lines.
+        If lines are missing or stand twice, an id was edited, columns were sorted by themselves, rows have changed
+        since, or a label is unknown; it names the lines.
     MissingExtraError
         Without openpyxl, for XLSX.
     """
@@ -148,13 +148,17 @@ def from_review_file(  # noqa: PLR0913 - the facts of an import
     shown = [name for name in table.names if name.strip() in sheet.names and name not in (ID, label, PROBABILITY)]
     cells = {name.strip(): _texts(table, name) for name in shown}
     places = matched(lines, {name: at for at, name in enumerate(ids)}, cells)
+    told = {
+        name: [row[sheet.names.index(name)] for row in sheet.rows] for name in cells if sheet.names.count(name) == 1
+    }
+    check_together(lines, places, cells, told)
     check_complete(lines, partial=partial)
     values, kind = typed(lines, labels)
-    told: list[object] = [None] * len(table)
+    filled: list[object] = [None] * len(table)
     chances: list[object] = [None] * len(table)
     for line, at, value in zip(lines, places, values, strict=True):
-        told[at], chances[at] = value, line.chance
-    columns = [Column(label, ColumnType(kind), told), Column(PROBABILITY, ColumnType("float"), chances)]
+        filled[at], chances[at] = value, line.chance
+    columns = [Column(label, ColumnType(kind), filled), Column(PROBABILITY, ColumnType("float"), chances)]
     return cast("N", table.attach(columns, replace=True))
 
 

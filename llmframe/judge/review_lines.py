@@ -141,6 +141,41 @@ def matched(lines: Sequence[ReviewLine], places: Mapping[str, int], cells: Mappi
     return [places[line.name] for line in lines]
 
 
+def check_together(
+    lines: Sequence[ReviewLine],
+    rows: Sequence[int],
+    cells: Mapping[str, Sequence[str]],
+    told: Mapping[str, Sequence[str]],
+) -> None:
+    """Raise `UsageError` where ids and what people saw went apart, as when a sheet's columns are sorted by themselves.
+
+    Parameters
+    ----------
+    rows
+        The row of each line.
+    cells
+        What people saw, by column, of all rows.
+    told
+        What stands there now, by column, of all lines. Spreadsheets change texts and numbers: what is no row's says
+        nothing, and columns in which several rows are alike are passed over.
+    """
+    for name, seen in told.items():
+        own = [_bare(cells[name][row]) for row in rows]
+        if len(set(own)) < len(own):
+            continue
+        known = set(own)
+        moved = [
+            line.number
+            for line, text, mine in zip(lines, map(_bare, seen), own, strict=True)
+            if text != mine and text in known
+        ]
+        if moved:
+            raise UsageError(
+                f"{_told(moved)} {_have(moved)} another row's {name!r} beside the id: some columns were sorted without "
+                f"the others, so labels may stand at the wrong rows; undo that and sort all together, or {REMEDY}"
+            )
+
+
 def check_complete(lines: Sequence[ReviewLine], *, partial: bool) -> None:
     """Raise `UsageError` where lines that were written aren't there, unless `partial`."""
     if not lines:
@@ -200,6 +235,11 @@ def _is_as_written(line: ReviewLine, places: Mapping[str, int], cells: Mapping[s
         return False
     seen = {name: column[places[line.name]] for name, column in cells.items()}
     return line.sealed == sealed(line.name, line.count, str(line.chance), seen)
+
+
+def _bare(text: str) -> str:
+    """Without what a spreadsheet changes: kinds of blanks, an apostrophe before what looks like a formula."""
+    return " ".join(text.split()).removeprefix("'")
 
 
 def _guessed(texts: Sequence[str]) -> tuple[list[object], TypeKind]:

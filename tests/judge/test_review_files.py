@@ -57,6 +57,11 @@ def change(path: Path, change_rows: Callable[[list[list[str]]], Any]) -> None:
         csv.writer(file).writerows(rows)
 
 
+def sorted_apart(rows: list[list[str]]) -> list[list[str]]:
+    """Text and label of each line, sorted by themselves."""
+    return sorted(row[1:3] for row in rows[1:])
+
+
 def exported(tmp_path: Path, name: str = "review.csv", **said: Any) -> tuple[pd.DataFrame, Path]:
     picked = pick_for_review(DATA, 20, how="expected_error", judge="label")
     return picked, to_review_file(picked, tmp_path / name, **{"hide": ["label"], **said})
@@ -172,11 +177,26 @@ def test_a_file_with_labels_is_not_written_over(tmp_path: Path):
             "an id or a probability that was edited",
         ),
         (lambda rows: rows[3].__setitem__(0, ""), "has no 'review_id'"),
+        (
+            lambda rows: [
+                row.__setitem__(slice(1, 3), cells) for row, cells in zip(rows[1:], sorted_apart(rows), strict=True)
+            ],
+            r"lines .* and \d+ more have another row's 'text' beside the id: some columns were sorted without",
+        ),
         (lambda rows: rows[0].__setitem__(2, "person"), "no column 'human'"),
         (lambda rows: rows[3].__setitem__(2, "perhaps"), "'perhaps' is none of the labels"),
         (lambda rows: rows.__delitem__(slice(1, None)), "nothing was labelled"),
     ],
-    ids=["a row gone", "a row twice", "an edited id", "no id", "a renamed column", "an unknown label", "no row"],
+    ids=[
+        "a row gone",
+        "a row twice",
+        "an edited id",
+        "no id",
+        "sorted apart",
+        "a renamed column",
+        "an unknown label",
+        "no row",
+    ],
 )
 def test_what_people_changed_is_told(edit: Callable[[list[list[str]]], Any], message: str, tmp_path: Path):
     _, path = exported(tmp_path)

@@ -9,7 +9,15 @@ import pytest
 
 from llmframe.errors import UsageError
 from llmframe.frames.files.sheets import Sheet
-from llmframe.judge.review_lines import ReviewLine, check_complete, matched, review_lines, sealed, typed
+from llmframe.judge.review_lines import (
+    ReviewLine,
+    check_complete,
+    check_together,
+    matched,
+    review_lines,
+    sealed,
+    typed,
+)
 
 OWN = ("review_id", "review_probability")
 CELLS = {"text": ["a", "b", "c"]}
@@ -40,6 +48,14 @@ def test_names_with_dashes_keep_them():
 def test_lines_find_their_rows_in_any_order():
     found = lines((id_of(2), "yes", "0.5"), (id_of(0), "no", "0.5"))
     assert matched(found, PLACES, CELLS) == [2, 0]
+
+
+def test_what_a_spreadsheet_makes_of_a_text_is_no_other_row():
+    found = lines((id_of(2), "yes", "0.5"), (id_of(0), "no", "0.5"))
+    check_together(found, [2, 0], CELLS, {"text": ["c", "A  bit otherwise"]})
+    check_together(found, [2, 0], {"kind": ["same", "x", "same"]}, {"kind": ["x", "same"]})
+    with pytest.raises(UsageError, match="lines 2, 3 have another row's 'text' beside the id"):
+        check_together(found, [2, 0], CELLS, {"text": ["'a", " c\n"]})
 
 
 def test_a_decimal_comma_is_the_same_probability():
