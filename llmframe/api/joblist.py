@@ -104,17 +104,20 @@ def job(
         return here
     known = [each.id for each in jobs_here()]
     access = Access(api_key=api_key, base_url=base_url, client=client)
-    for store, ledger in _ledgers(cache):
+    ledgers = _ledgers(cache)
+    for store, ledger in ledgers:
         record = ledger.job(id)
         if record is not None:
             return StoredJob(record, ledger=ledger, store=store, access=access)
         known += [each.id for each in ledger.jobs()]
-    raise UsageError(f"no job {id!r} is known here{did_you_mean(id, known)}{_hint(id, known)}")
+    raise UsageError(f"no job {id!r} is known here{did_you_mean(id, known)}{_hint(id, known, store=bool(ledgers))}")
 
 
-def _hint(name: str, known: list[str]) -> str:
+def _hint(name: str, known: list[str], *, store: bool) -> str:
     if name.startswith("live-"):
         return "; a live job is known in the process where it goes on, the same call reads what is kept of it"
+    if not store:
+        return "; there is no such store: `cache=` names the file that its call used"
     if known:
         return "; `llmframe.jobs()` lists those of this store, `cache=` names another"
     return "; there is none in this store: name the one that its call used by `cache=`"

@@ -90,7 +90,10 @@ def cache_of_asks(cache: CacheOption, client: Client, own: MemoryStore) -> Cache
 
 
 def stores_here(cache: CacheOption) -> list[Store]:
-    """The stores that runs under this option may have used; with the usual one that of simulated providers."""
+    """The stores that runs under this option may have used; with the usual one that of simulated providers.
+
+    A file that is named and not there is none: looking makes no file.
+    """
     if cache is False:
         return []
     if isinstance(cache, bool) or cache == "refresh":
@@ -98,7 +101,7 @@ def stores_here(cache: CacheOption) -> list[Store]:
         return [usual] if usual is _process_store else [usual, _process_store]
     if not isinstance(cache, (str, os.PathLike)):
         return [cast("Store", cache)]
-    return [_named(cache)]
+    return [_named(cache)] if Path(cache).expanduser().exists() else []
 
 
 def ledgered_store(cache: CacheOption, client: Client) -> tuple[Store, Ledger]:

@@ -2,8 +2,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import llmframe
 from llmframe.api.joblist import JobList, job_row
+from llmframe.api.storedjob import StoredJob
+from llmframe.errors import UsageError
 from llmframe.stores.jobs import JobRecord
 from llmframe.stores.ledger import ledger_of
 from llmframe.stores.sqlite import SqliteStore
@@ -39,6 +43,14 @@ def test_the_usual_store_is_looked_into_unless_another_is_said(tmp_path: Path):
     assert "job-c" in [job.id for job in llmframe.jobs()]
     with llmframe.use(cache=tmp_path / "other.sqlite"):
         assert "job-c" not in [job.id for job in llmframe.jobs()]
+
+
+def test_looking_for_jobs_makes_no_file(tmp_path: Path):
+    path = tmp_path / "none.sqlite"
+    assert not any(isinstance(job, StoredJob) for job in llmframe.jobs(cache=path))
+    with pytest.raises(UsageError, match="no such store: `cache=` names the file"):
+        llmframe.job("job-0000000000", cache=path)
+    assert not path.exists()
 
 
 def test_a_list_without_jobs_says_so():
