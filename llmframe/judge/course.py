@@ -132,7 +132,7 @@ class Course:
         return CascadeReport(
             tiers=tuple(tiers),
             rows=len(frame),
-            gold_rows=sum(value is not None for value in truth),
+            gold_rows=sum(None not in pair for pair in zip(truth, at_tier, strict=True)),
             error=error_on_gold([values[at] == truth[at] for at in judged]),
         )
 

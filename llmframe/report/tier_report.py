@@ -88,7 +88,7 @@ class CascadeReport:
     rows
         Rows of the frame.
     gold_rows
-        Rows with gold; 0 where none was named.
+        Rows with gold that were asked; 0 where none was named.
     error
         Share of all answers on gold that are wrong, whatever the tier.
     """

@@ -256,6 +256,7 @@ def test_gold_that_where_leaves_unasked_is_told_before_anything_is_paid(any_kind
         assert found.requests == (0, 0)
         by_hand(frame, found, where=[True] * 100 + [False] * 20, **said)
         assert found.requests[0] == 100
+    assert llmframe.last_cascade().gold_rows == 50
 
 
 def test_gold_that_was_picked_with_unequal_probabilities_certifies_nothing(any_kind: Kind):
