@@ -218,6 +218,10 @@ class Ways:
         if state is None:
             lost = LineOutcome(state="missing", kind="batch_missing", detail="the provider knows the batch no more")
             await give_up(self._desk, shard, lost, reader)
+            self._run.metrics.notes.append(
+                f"the provider hasn't known the batch {shard.batch_id} for ten minutes: given up, and what is asked "
+                "again is paid again; only keys of the project that made it know it"
+            )
         elif state.phase == "failed":
             await give_up(self._desk, shard, self._account.refused_batch(state), reader)
         else:
@@ -227,7 +231,9 @@ class Ways:
                 self._run.metrics.notes.append(
                     f"{found.strange:,} lines of a batch's results were nobody's, or had come before: left out"
                 )
-        self.shards[shard.intent] = await self._desk.again(shard)
+        now = self.shards[shard.intent] = await self._desk.again(shard)
+        if now.collection == "gone":
+            self._run.metrics.notes.append(f"the results of the batch {shard.batch_id} are there no more")
 
     async def _refused(self, shard: Shard, error: RequestError) -> None:
         """The provider won't have the batch, or won't say a word: what becomes of its requests."""

@@ -131,6 +131,15 @@ def test_a_batch_that_the_provider_does_not_know_is_given_up_and_asked_again():
     call = called(range(3), bench)
     assert call.answered == [0, 1, 2]
     assert bench.asked == [[0, 1, 2]] * 2
+    assert ["batch-1" in note and "paid again" in note for note in call.run.metrics.notes] == [True]
+
+
+def test_results_that_are_gone_are_noted():
+    bench = bench_of()
+    bench.answer = label
+    bench.fault("results", *[UNKNOWN] * 100)
+    notes = called(range(1), bench, fallback=None).run.metrics.notes
+    assert ["results of the batch batch-1 are there no more" in note for note in notes] == [True]
 
 
 def test_a_word_that_is_not_known_is_noted_once():
