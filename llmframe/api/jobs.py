@@ -78,7 +78,7 @@ class Job(Generic[F]):
         run = self._errand.run
         if self._background.error() is not None:
             return "failed"
-        if run.interrupted:
+        if run.interrupted or run.job_cancelled:
             return "cancelled"
         return "failed" if self._raises and run.metrics.failed else "done"
 

@@ -365,6 +365,7 @@ class Filling:
     def _end(self, *, finished: bool) -> None:
         if self._pack is not None:
             self._leave_out(self._pack)
+        self._run.job_cancelled = self._account.cancelled
         self._account.close()
         shutil.rmtree(self._folder, ignore_errors=True)
         if finished and not self._run.interrupted:

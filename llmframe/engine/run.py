@@ -59,6 +59,8 @@ class Run:
         Whether somebody holds the run open between its parts.
     job_id
         Of the job that its batches belong to; `None` without one.
+    job_cancelled
+        Whether somebody else has asked for that job's end, and got it.
     batches_at_provider
         Set when every batch of the run is at the provider, waits for room there, or has failed.
     goes_on
@@ -82,6 +84,7 @@ class Run:
         self.frame: object = None
         self.held = False
         self.job_id: str | None = None
+        self.job_cancelled = False
         self.batches_at_provider = threading.Event()
         self.waiting: Callable[[], str] | None = None
         self.goes_on = ""

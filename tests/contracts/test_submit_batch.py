@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,8 +12,11 @@ import pandas as pd
 import pytest
 
 import llmframe
+from llmframe.api.batch_access import Access
 from llmframe.api.storedjob import StoredJob
 from llmframe.errors import LlmframeError, UsageError
+from llmframe.stores.ledger import ledger_of
+from llmframe.stores.sqlite import SqliteStore
 from llmframe.testing import Provider, Status
 from tests.contracts.kinds import Kind
 
@@ -208,6 +212,20 @@ def test_a_batch_that_another_project_made_is_given_up_by_nobody_who_lacks_the_r
     assert (progress.done, progress.failed, job.status) == (3, 0, "done")
     assert mapped(held, store)["error"].isna().sum() == 4
     assert (held.batches.created, held.requests) == (1, 0)
+
+
+def test_a_job_that_another_process_cancels_says_so_where_it_runs(held: Provider, store: Path):
+    job = pd.DataFrame({"t": ROWS}).llm.submit("J {t}", schema=Label, mode="batch", client=held, cache=store)
+    with contextlib.closing(SqliteStore(store)) as answers:
+        ledger = ledger_of(answers)
+        assert ledger is not None
+        record = ledger.job(job.id)
+        assert record is not None
+        assert StoredJob(record, ledger=ledger, store=answers, access=Access(client=held)).cancel()
+    held.batches.finish("cancelled")
+    out = job.result(60)
+    assert "cancelled" in {str(error).partition(":")[0] for error in out["error"]}
+    assert job.status == "cancelled"
 
 
 def test_rows_need_the_call_that_has_them(left: Callable[..., StoredJob]):
