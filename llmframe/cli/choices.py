@@ -160,6 +160,14 @@ CalibrationOption = Annotated[
         metavar="FILE", help="A calibration of this prompt and model, as Python saved it.", rich_help_panel=COLUMNS
     ),
 ]
+Overwrite = Annotated[
+    bool | None,
+    typer.Option(
+        "--overwrite/--no-overwrite",
+        help="Replace columns of IN that have the names of new ones.",
+        rich_help_panel=COLUMNS,
+    ),
+]
 Meta = Annotated[
     bool | None,
     typer.Option("--meta/--no-meta", help="Add llm_meta: model, tokens, dollars of each row.", rich_help_panel=COLUMNS),

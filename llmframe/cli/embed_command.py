@@ -105,6 +105,7 @@ def embed_command(  # noqa: PLR0913 - the options, written out
     on_null: WhereNull = None,
     prefix: choices.Prefix = None,
     into: Into = None,
+    overwrite: choices.Overwrite = None,
     meta: choices.Meta = None,
     model: Model = None,
     base_url: choices.BaseUrl = None,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import re
 import signal
 import sys
 import threading
@@ -65,6 +66,9 @@ OF_JUDGE: Final[Mapping[int, str]] = MappingProxyType(
 
 _BROKEN_NUMBERS: Final = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EMFILE, errno.ENOMEM, errno.EFBIG})
 """Faults of the system's own: another command line wouldn't help."""
+
+_CALLS: Final = re.compile(r'^    \S+\(\.\.\., (\w+)=(?:True|"(.*)")\)$', re.MULTILINE)
+"""Remedies that a message shows as calls of Python, a line each."""
 
 _BROKEN_STORES: Final = frozenset({"damaged", "full", "io"})
 
@@ -135,7 +139,12 @@ def _status(error: LlmframeError | OSError) -> int:
 def _line(error: LlmframeError | OSError) -> str:
     if isinstance(error, OSError) and error.strerror and not isinstance(error, UsageError):
         return error.strerror + (f": {str(error.filename)!r}" if error.filename is not None else "")
-    return str(error) or type(error).__name__
+    return _CALLS.sub(_as_option, str(error)) or type(error).__name__
+
+
+def _as_option(call: re.Match[str]) -> str:
+    name, value = call.groups()
+    return f"    --{name}" if value is None else f"    --{name} {value}"
 
 
 @contextmanager

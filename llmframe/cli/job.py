@@ -23,7 +23,7 @@ _TEXTS: Final = (
 ).split()
 _NUMBERS: Final = ("requests_per_minute", "tokens_per_minute", "timeout")
 _WHOLE: Final = ("max_concurrency", "max_attempts", "reask", "batch_rows", "samples")
-_TRUTHS: Final = ("hedge", "meta", "spreadsheet_safe", "distribution")
+_TRUTHS: Final = ("hedge", "meta", "overwrite", "spreadsheet_safe", "distribution")
 _TABLES: Final = ("params", "types")
 
 Options = Mapping[str, tuple[Callable[[object], bool], str]]

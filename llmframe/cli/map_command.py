@@ -51,6 +51,7 @@ def map_command(  # noqa: PLR0913 - the options, written out
     on_null: choices.OnNullOption = None,
     prefix: choices.Prefix = None,
     into: choices.Into = None,
+    overwrite: choices.Overwrite = None,
     labels: choices.LabelsOption = None,
     nested: choices.NestedOption = None,
     confidence: choices.ConfidenceOption = None,

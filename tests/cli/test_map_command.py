@@ -127,6 +127,22 @@ def test_an_output_that_is_there_is_not_overwritten(provider: Provider):
     assert provider.requests == 0
 
 
+def test_columns_that_are_there_are_told_with_options_of_the_line_which_work(provider: Provider):
+    Path("old.csv").write_text("id,review,label\n1,good,old\n")
+    for verb in ("map", "plan"):
+        told = CliRunner().invoke(app, [verb, "old.csv", *(["-o", "out.csv"] if verb == "map" else []), *ASK])
+        assert told.exit_code == 2
+        assert "already has a column 'label'; either keep both:\n    --prefix llm_\n" in told.stderr
+        assert "or replace what is there:\n    --overwrite\n" in told.stderr
+    assert provider.requests == 0
+    assert llmframe("old.csv", "-o", "both.csv", *ASK, "--prefix", "llm_").exit_code == 0
+    assert list(rows_of("both.csv")[0]) == ["id", "review", "label", "llm_label", "llm_error"]
+    assert llmframe("old.csv", "-o", "one.csv", *ASK, "--overwrite").exit_code == 0
+    (row,) = rows_of("one.csv")
+    assert list(row) == ["id", "review", "label", "error"]
+    assert row["label"] in {"yes", "no"}
+
+
 def test_a_key_can_not_be_said_on_the_line():
     result = llmframe("in.csv", "-o", "out.csv", *ASK, "--api-key", "sk-secret")
     assert result.exit_code == 2
