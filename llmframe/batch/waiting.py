@@ -27,6 +27,10 @@ LOST_SECONDS: Final = 600.0
 """and for how long: a batch isn't known everywhere at once, and one that is given up is paid again."""
 
 
+UNSEEN_SECONDS: Final = 15.0
+"""The same where a batch isn't given up but told to be unknown."""
+
+
 async def refresh(desk: Desk, shard: Shard) -> tuple[Shard, BatchState]:
     """Ask the provider once where a running shard stands, and write it down, unless that's for another worker to do.
 
@@ -98,7 +102,7 @@ async def wait(
                 unknown += 1
             elif not transient(error):
                 raise
-            if unknown >= LOST_AFTER and not loses:
+            if unknown >= LOST_AFTER and not loses and desk.clock() - since >= UNSEEN_SECONDS:
                 raise
             if unknown >= LOST_AFTER and desk.clock() - since >= LOST_SECONDS:
                 return await desk.move(shard, "lost", of=LOOKED_AT), None

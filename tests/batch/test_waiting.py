@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from llmframe.batch.desk import Desk, NotOursError
-from llmframe.batch.waiting import LOST_AFTER, LOST_SECONDS, refresh, wait
+from llmframe.batch.waiting import LOST_AFTER, LOST_SECONDS, UNSEEN_SECONDS, refresh, wait
 from llmframe.clients.base import RequestError
 from llmframe.clients.batch import BatchState, Problem
 from llmframe.stores.jobs import Shard
@@ -97,12 +97,13 @@ def test_a_batch_that_turns_up_again_was_not_lost():
 
 def test_whoever_may_not_lose_a_batch_is_told():
     bench = Bench()
-    bench.fault("state", *[UNKNOWN] * LOST_AFTER)
+    bench.fault("state", *[UNKNOWN] * 1000)
 
     async def work(desk: Desk, _: Bench) -> None:
-        shard = await at_provider(desk)
+        shard, begun = await at_provider(desk), now()
         with pytest.raises(RequestError, match="no such thing"):
             await wait(desk, shard, loses=False)
+        assert UNSEEN_SECONDS <= now() - begun < 2 * UNSEEN_SECONDS
         assert (await desk.again(shard)).execution == "running"
 
     at_desk(work, bench)

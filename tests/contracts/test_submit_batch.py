@@ -14,6 +14,7 @@ import pytest
 import llmframe
 from llmframe.api.batch_access import Access
 from llmframe.api.storedjob import StoredJob
+from llmframe.batch import waiting
 from llmframe.errors import LlmframeError, UsageError
 from llmframe.stores.ledger import ledger_of
 from llmframe.stores.sqlite import SqliteStore
@@ -196,9 +197,10 @@ def test_another_process_cancels_and_what_was_done_is_collected(left: Callable[.
 
 @pytest.mark.parametrize("moment", ["before the end", "after the end"])
 def test_a_batch_that_another_project_made_is_given_up_by_nobody_who_lacks_the_rows(
-    left: Callable[..., StoredJob], held: Provider, store: Path, moment: str
+    left: Callable[..., StoredJob], held: Provider, store: Path, moment: str, monkeypatch: pytest.MonkeyPatch
 ):
     """A key of another project gets a 404 for it; whoever gave it up would have it paid again."""
+    monkeypatch.setattr(waiting, "UNSEEN_SECONDS", 0.0)
     job = left()
     held.batches.finish()
     if moment == "after the end":
