@@ -11,7 +11,7 @@ import numpy as np
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames import Frame, wrap
 from llmframe.judge.columns import comparable, said_or_column
-from llmframe.judge.estimate_rows import EstimateRows, chances, estimate_rows, less
+from llmframe.judge.estimate_rows import EstimateRows, Floats, chances, estimate_rows, less
 from llmframe.judge.estimated import Numbers, Question, estimated, estimated_group
 from llmframe.judge.gold_guards import EQUAL, unequally_picked
 from llmframe.judge.review import PROBABILITY
@@ -129,7 +129,7 @@ def estimate(  # noqa: PLR0913 - the facts of an estimate
         )
     asked = probability is not None and method != "naive"
     chance, note = chances(wrapped, probability, known, answered) if asked else (None, "")
-    if chance is not None and np.ptp(chance[known]) <= EQUAL * chance[known].max():
+    if chance is not None and _alike(chance[known]):
         chance = None  # a random sample, for which a better formula exists
     question = Question(
         method="weighted" if chance is not None and method == "ppi++" else method,
@@ -151,6 +151,11 @@ def estimate(  # noqa: PLR0913 - the facts of an estimate
         places.setdefault(value, []).append(at)
     groups = {value: estimated_group(data, np.array(rows, dtype=np.int64), question) for value, rows in places.items()}
     return replace(everything, groups=groups)
+
+
+def _alike(chances: Floats) -> bool:
+    """Whether these are one probability; what is none is left to the weighted mean, which refuses it."""
+    return bool(chances.min() > 0 and chances.max() <= 1 and np.ptp(chances) <= EQUAL * chances.max())
 
 
 def _pairs(judge: object, gold: object) -> tuple[tuple[str, ...], tuple[object, ...]]:

@@ -124,6 +124,8 @@ class Resampling:
         quantile(level)
         if not isinstance(draws, int) or draws < 1:  # pyright: ignore[reportUnnecessaryIsInstance] - said by users
             raise UsageError(f"`draws` is a whole number from 1 on, got {draws!r}")
+        if not isinstance(seed, int | np.integer) or seed < 0:  # pyright: ignore[reportUnnecessaryIsInstance] - as above
+            raise UsageError(f"`seed` is a whole number from 0 on, got {seed!r}")
         if clusters is None:
             return cls(codes=np.arange(n), size=n, draws=draws, seed=seed, level=level)
         if len(clusters) != n:

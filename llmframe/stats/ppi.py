@@ -110,7 +110,7 @@ def ppi_mean(  # noqa: PLR0913 - the facts of an estimate
     if not n:
         return Corrected(estimate=unknown("there is no known answer", level=level), gold=alone, naive=naive, rest=size)
     if not size:
-        every = replace(alone, reason=alone.reason or "every row has a known answer: nothing is left to correct")
+        every = replace(alone, reason="; ".join(filter(None, [alone.reason or _nothing_left(clusters), *notes])))
         spread = _error(known, small=False)
         return Corrected(estimate=every, gold=alone, naive=naive, n=n, effective_n=float(n), lam=0.0, se=spread)
     trust = _best_lam(known, said, everything, n / size) if lam is None else lam
@@ -224,6 +224,13 @@ def _no_interval(known: Floats, error: float, *, small: bool) -> str:
     if np.ptp(known) == 0:
         return "no interval: all known answers are the same; label more rows"
     return "" if error else "no interval: nothing varies"
+
+
+def _nothing_left(clusters: object) -> str:
+    """Why the known answers stand alone."""
+    if clusters is None:
+        return "every row has a known answer: nothing is left to correct"
+    return "every cluster has a known answer, so these stand alone: other rows of their clusters don't count"
 
 
 def _rare(known: Floats, everything: Floats) -> str:

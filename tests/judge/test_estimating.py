@@ -48,6 +48,8 @@ def test_what_an_interval_suffers_from_is_a_note():
         ({"method": "rogan_gladen", "probability": "score"}, "makes no use of `probability`"),
         ({"method": "rogan_gladen", "judge": "score", "gold": "truth", "label": None}, "corrects the share of a label"),
         ({"probability": [None] * 200}, "rows with gold have no probability"),
+        ({"probability": [0] * 200}, r"have a probability outside \(0, 1\], such as 0"),
+        ({"probability": [20.0] * 200}, r"have a probability outside \(0, 1\], such as 20"),
     ],
     ids=lambda each: "" if isinstance(each, str) else ", ".join(each) or "nothing said",
 )

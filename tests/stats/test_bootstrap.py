@@ -111,6 +111,8 @@ def test_draws_in_which_it_cannot_be_told_are_left_out():
     ("change", "words"),
     [
         ({"draws": 0}, "`draws` is a whole number from 1 on, got 0"),
+        ({"seed": "x"}, "`seed` is a whole number from 0 on, got 'x'"),
+        ({"seed": -1}, "`seed` is a whole number from 0 on, got -1"),
         ({"level": 1.0}, "`level` is between 0 and 1"),
         ({"clusters": ["a"]}, "`clusters` has 1 entries for 2 items"),
     ],

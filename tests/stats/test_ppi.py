@@ -161,6 +161,13 @@ def test_other_rows_of_a_cluster_with_known_answers_are_no_part_of_the_rest():
     assert found.rest == 2
 
 
+def test_where_every_cluster_is_known_in_part_it_isnt_said_that_every_row_is():
+    found = ppi_mean([1, 0, 1], [1, 0, 0], [1, 1], clusters=["a", "b", "c"], rest_clusters=["a", "c"])
+    assert found.estimate.value == found.gold.value
+    assert "every cluster has a known answer, so these stand alone" in found.estimate.reason
+    assert "3 clusters are few" in found.estimate.reason
+
+
 def test_a_paired_difference_is_the_mean_of_the_differences():
     gold, judge, rest = balanced()
     better = gold | (at(40) % 4 == 1)
