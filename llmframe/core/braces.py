@@ -137,6 +137,8 @@ def parse_braces(
 
 def listed(names: Sequence[str]) -> str:
     """The known columns, for the end of a message."""
+    if not names:
+        return "there are no columns"  # of JSON lines: there is no line
     shown = ", ".join(map(repr, names[:_LISTED_NAMES]))
     return f"columns: {shown}" + (f", … ({len(names)} in all)" if len(names) > _LISTED_NAMES else "")
 

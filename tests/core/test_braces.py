@@ -104,6 +104,7 @@ def test_cells_full_of_braces_come_out_as_they_are(rows):
         ("J { text }", ["text"], r"blanks inside '{ text }'; write '{text}'"),
         ("J { txet }", ["text"], r"column 'txet', which is absent; did you mean 'text'"),
         ("J {0}", ["text"], r"column '0', which is absent; columns: 'text'"),
+        ("J {0}", [], r"column '0', which is absent; there are no columns; at character 3"),
         ("J {y[0]}", ["text"], r"column 'y\[0\]', which is absent"),
         ("J {y!r}", ["text"], r"column 'y!r', which is absent"),
         ("12345 {oops}", ["t"], r"at character 7"),
