@@ -12,7 +12,7 @@ from llmframe.api.arguments import Arguments
 from llmframe.api.batching import batching
 from llmframe.api.keeping import store_of
 from llmframe.api.prepared import Prepared, asking, prepare
-from llmframe.api.questions import question_digest
+from llmframe.api.questions import question_digest, report_text
 from llmframe.api.runs import new_run, warn_of_failures
 from llmframe.core.columns import Column
 from llmframe.core.outcome import Failure, Outcome
@@ -75,7 +75,8 @@ class Part:
         columns = self.columns()
         if isinstance(frame, SeriesFrame) and ask.gives_series:
             return frame.series(columns[0])
-        return frame.attach(columns, report=self.run.report().to_json(), replace=ask.arguments.overwrite)
+        report = report_text(self.run.report(), frame.native, [column.name for column in columns])
+        return frame.attach(columns, report=report, replace=ask.arguments.overwrite)
 
     def finish(self) -> object:
         """The result, with the warning, or the exception of `on_error="raise"`."""

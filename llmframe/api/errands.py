@@ -11,6 +11,7 @@ from llmframe.api.batch_access import attend
 from llmframe.api.eager import Part, begin_run, is_empty_list, without_rows
 from llmframe.api.keeping import ledgered_store, store_of
 from llmframe.api.prepared import asking, prepare
+from llmframe.api.questions import report_text
 from llmframe.api.runs import new_run
 from llmframe.batch.by_id import cancel
 from llmframe.clients.opening_batch import open_batches
@@ -89,7 +90,7 @@ class FrameErrand:
         if said.mode == "batch" and not plan.shares:
             plan, outcomes = self._kept()
         columns = layout.columns(plan, outcomes, missing=None if waiting else part.run.missing)
-        report = part.run.report().to_json()
+        report = report_text(part.run.report(), prepared.frame.native, [column.name for column in columns])
         return prepared.frame.attach(prepared.kept(columns), report=report, replace=said.overwrite)
 
     def _kept(self) -> tuple[Plan, list[Outcome | None]]:

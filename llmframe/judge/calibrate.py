@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Final, cast
+from typing import Final, cast
 
 from llmframe.core.calibration import METHODS, Calibration, Figures, Method
 from llmframe.errors import UsageError, did_you_mean
-from llmframe.frames import Frame, wrap
+from llmframe.frames import wrap
 from llmframe.judge.gold_rows import GoldRows, check_enough, gold_rows, label_name
+from llmframe.judge.spending import question_in, report_in
 from llmframe.stats.calibration import (
     fit_distribution_temperature,
     fit_isotonic,
@@ -66,7 +66,7 @@ def calibrate(  # noqa: PLR0913 - the facts of a calibration
         Decides the parts.
     run
         The `RunReport` of the run, `llmframe.last_run()` right after it, so that the calibration knows its prompt and
-        model where the frame doesn't tell (all but pandas).
+        model where the frame doesn't tell: all but pandas, and columns that were made of several runs' answers.
 
     Returns
     -------
@@ -99,7 +99,7 @@ def calibrate(  # noqa: PLR0913 - the facts of a calibration
         if count < SAFE:
             notes.append(f"only {count} rows are {word}: the calibration is coarse")
     parts = grouped_folds(rows.groups, folds=folds, seed=seed)
-    question = _question(wrapped, run)
+    question = question_in(report_in(frame), columns.value) if run is None else getattr(run, "question", None)
     if question is None:
         notes.append("bound to no prompt and model, so it can't tell others: `run=llmframe.last_run()` after the map")
     return replace(
@@ -180,15 +180,3 @@ def _weights(prior: Mapping[str, float], rows: GoldRows) -> tuple[float, ...]:
     if unseen:
         raise UsageError(f"no gold row is {unseen[0]!r}, so its prior can't be set against a share; label such rows")
     return tuple(share * len(rows.gold) / count for share, count in zip(shares, counts, strict=True))
-
-
-def _question(frame: Frame, run: object) -> str | None:
-    """Digest of the prompt and the model, from `run`, else from pandas' report of the frame's last run."""
-    if run is not None:
-        return cast("str | None", getattr(run, "question", None))
-    text = getattr(frame.native, "attrs", {}).get("llm")
-    try:
-        told: Any = json.loads(text) if isinstance(text, str) else None
-    except ValueError:
-        told = None
-    return cast("str | None", cast("dict[str, Any]", told).get("question")) if isinstance(told, dict) else None

@@ -10,6 +10,7 @@ from llmframe.errors import UsageError
 from llmframe.frames import wrap
 from llmframe.judge.agreement import agreement
 from llmframe.judge.card_rows import CardRows, card_rows, counts_of, models_of, report_of, spending_of_rows
+from llmframe.judge.spending import question_in
 from llmframe.report.agreement import Agreement, Scale
 from llmframe.report.card import TITLE, ReportCard
 from llmframe.report.card_parts import coverage_part, sureness_part
@@ -121,7 +122,7 @@ def card(  # noqa: PLR0913 - what a card may show
     source = Source(
         columns=_columns(rows, agreed),
         models=models_of(rows, report),
-        question=report.get("question"),
+        question=question_in(report, pred),
         seed=seed,
         draws=draws,
         level=level,

@@ -46,6 +46,16 @@ def report_in(native: object) -> dict[str, Any]:
     return cast("dict[str, Any]", told) if isinstance(told, dict) else {}
 
 
+def question_in(report: Mapping[str, Any], column: str) -> str | None:
+    """The digest of the question that a column answers; `None` where that isn't told, or it may be one of several."""
+    told: object = report.get("questions")
+    if not isinstance(told, dict):
+        return report.get("question")
+    questions = cast("dict[str, str | None]", told)
+    asked = set(questions.values())
+    return questions.get(column, next(iter(asked)) if len(asked) == 1 else None)
+
+
 def spending_in(report: Mapping[str, Any]) -> Spending:
     """What a run took by its report, as `RunReport.to_dict` tells it."""
     cached = report.get("cached", 0)

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any, Literal
 
+import pandas as pd
 import pytest
 
 from llmframe.api.arguments import arguments
 from llmframe.api.prepared import asking
-from llmframe.api.questions import question_digest
+from llmframe.api.questions import question_digest, report_text
+from llmframe.report import RunReport
 
 USUAL: dict[str, Any] = {"model": "m", "base_url": "http://localhost:1/v1", "api_key": "k", "confidence": "logprobs"}
 
@@ -56,3 +59,16 @@ def test_a_digest_has_16_hex_digits():
 
 def test_a_function_is_no_question_that_could_be_told_again():
     assert digest(lambda row: row["text"]) is None
+
+
+def test_a_report_in_a_frame_tells_the_question_of_each_column_of_earlier_runs_too():
+    frame = pd.DataFrame({"t": ["x"]})
+    for digest, columns in (("a1", ["one", "error"]), ("b2", ["two", "error"])):
+        run = RunReport(model="m", question=digest)
+        frame.attrs["llm"] = report_text(run, frame, columns)
+        told = json.loads(frame.attrs["llm"])
+        assert {**told, "questions": None} == {**json.loads(run.to_json()), "questions": None}
+    assert told["questions"] == {"one": "a1", "two": "b2", "error": "b2"}
+    for strange in ("no JSON", "[1]", '{"questions": 1}', 7):
+        frame.attrs["llm"] = strange
+        assert json.loads(report_text(run, frame, ["two"]))["questions"] == {"two": "b2"}

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import hashlib
-from typing import Literal
+from typing import Any, Literal
 
+import pandas as pd
 import pytest
 
 import llmframe
@@ -70,3 +71,23 @@ def test_another_prompt_is_refused_before_anything_is_sent(library: Kind):
                 calibration=made,
             )
         assert provider.requests == before
+
+
+def test_a_calibration_is_bound_to_the_question_of_its_own_column_and_not_of_the_frames_last_run():
+    with Provider() as provider:
+        frame = pd.DataFrame({"text": TEXTS, "gold": GOLD})
+        options: dict[str, Any] = {"client": provider, "confidence": "logprobs", "distribution": True}
+        first = llmframe.classify(frame, "text", ["pos", "neg"], prefix="one_", **options)
+        both = llmframe.classify(first, "text", ["pos", "neg"], prefix="two_", instructions="Be kind.", **options)
+        made = {name: calibrate(both, "gold", field=f"{name}_label") for name in ("one", "two")}
+        assert made["one"].question == calibrate(first, "gold").question != made["two"].question
+        llmframe.classify(frame, "text", ["pos", "neg"], calibration=made["one"], **options)
+        with pytest.raises(UsageError, match="belongs to question"):
+            llmframe.classify(frame, "text", ["pos", "neg"], calibration=made["two"], **options)
+        judges = {name: {"model": name} for name in ("small", "large")}
+        panel = llmframe.classify(frame, "text", ["pos", "neg"], models=judges, **options)
+        alone = llmframe.classify(frame, "text", ["pos", "neg"], model="small", **options)
+        small = calibrate(panel, "gold", field="small_label")
+        assert small.question == calibrate(alone, "gold").question
+        assert small.question != calibrate(panel, "gold", field="large_label").question
+        assert calibrate(panel, "gold", field="label").question is None  # of several questions

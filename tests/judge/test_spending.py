@@ -7,7 +7,7 @@ import json
 import pandas as pd
 
 from llmframe.frames import wrap
-from llmframe.judge.spending import live_seconds, spending_of
+from llmframe.judge.spending import live_seconds, question_in, spending_of
 
 ROWS = [
     {"source": "live", "usd": 0.2, "input_tokens": 5, "output_tokens": 1, "seconds": 2.0},
@@ -48,3 +48,11 @@ def test_a_report_of_other_rows_or_none_is_unknown():
         frame.attrs["llm"] = text
         assert spending_of(wrap(frame), None).usd is None
     assert spending_of(wrap([{"x": 1}]), None).told_by == ""
+
+
+def test_a_column_answers_its_own_question_or_the_only_one():
+    assert question_in({"question": "b2"}, "label") == "b2"  # a report alone
+    assert question_in({}, "label") is None
+    told = {"question": "b2", "questions": {"one": "a1", "two": "b2", "said": None}}
+    assert [question_in(told, name) for name in ("one", "two", "said", "made_of_them")] == ["a1", "b2", None, None]
+    assert question_in({"questions": {"asked_level": "a1", "asked_error": "a1"}}, "level") == "a1"
