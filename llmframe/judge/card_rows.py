@@ -10,9 +10,9 @@ from typing import Any, Final, cast
 from llmframe.errors import ERROR_KINDS, UsageError
 from llmframe.frames import Frame
 from llmframe.frames.derived import position_of
-from llmframe.judge.columns import AnswerColumns, answer_columns, numbers, read
+from llmframe.judge.columns import AnswerColumns, answer_columns, confidences, read
 from llmframe.judge.rated_rows import RatedRows, rated_rows
-from llmframe.judge.spending import report_in, spending_in, spending_of
+from llmframe.judge.spending import is_of_another, report_in, spending_in, spending_of
 from llmframe.report.agreement import Scale
 from llmframe.report.card_parts.counts_part import Counts
 from llmframe.report.compared import Spending
@@ -86,9 +86,14 @@ def card_rows(frame: Frame, pred: str, gold: object, *, confidence: str | None, 
     )
 
 
-def report_of(frame: Frame, run: RunReport | None) -> dict[str, Any]:
-    """What is known of the run that made the frame: by `run`, else by what pandas keeps; empty where nothing is."""
+def report_of(frame: Frame, run: RunReport | None, *, pred: str | None = None) -> dict[str, Any]:
+    """What is known of the run that wrote `pred`: by `run`, else by what pandas keeps; empty where nothing is.
+
+    Of an earlier run than the frame's last no more is known than its question.
+    """
     report = report_in(frame.native) if run is None else run.to_dict()
+    if is_of_another(report, pred):
+        return {"questions": report["questions"]}
     return report if report.get("rows") == len(frame) or run is not None else {}
 
 
@@ -124,10 +129,7 @@ def models_of(rows: CardRows, report: Mapping[str, Any]) -> list[str]:
 
 
 def _confidences(frame: Frame, name: str | None) -> list[float | None]:
-    cells = read(frame, name)
-    found = numbers(cells)
-    if found and all(each is None for each in found) and any(isinstance(cell, str) for cell in cells):
-        raise UsageError(f"the confidences in {name!r} must be numbers in [0, 1], and are text; name another column")
+    found = confidences(read(frame, name), name)
     outside = next((each for each in found if each is not None and not 0 <= each <= 1), None)
     if outside is not None:
         raise UsageError(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, cast
 
 from llmframe.core.request import canonical_json
@@ -90,11 +91,22 @@ def comparable(cells: Sequence[object]) -> list[Hashable]:
 
 
 def numbers(cells: Sequence[object]) -> list[float | None]:
-    """The numbers among cells; NaN, a bool and everything else is missing."""
+    """The numbers among cells, a database's decimal ones too; NaN, a bool and everything else is missing."""
     return [
-        float(cell) if isinstance(cell, int | float) and not isinstance(cell, bool) and cell == cell else None  # noqa: PLR0124 - NaN differs from itself
+        float(cell) if isinstance(cell, int | float | Decimal) and not isinstance(cell, bool) and cell == cell else None  # noqa: PLR0124 - NaN differs from itself
         for cell in cells
     ]
+
+
+def confidences(cells: Sequence[object], name: object) -> list[float | None]:
+    """As `numbers`; raises `UsageError` where they are text, as a CSV file's are."""
+    found = numbers(cells)
+    if found and all(each is None for each in found) and any(isinstance(cell, str) for cell in cells):
+        told = f"in {name!r} " if isinstance(name, str) else ""
+        raise UsageError(
+            f"the confidences {told}must be numbers in [0, 1], and are text; convert them, or name another column"
+        )
+    return found
 
 
 def said_or_column(frames: Sequence[Frame], said: object, *, argument: str) -> list[object]:

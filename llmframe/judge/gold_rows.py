@@ -10,7 +10,16 @@ from typing import Any, Final, cast
 from llmframe.core.request import canonical_json
 from llmframe.errors import UsageError
 from llmframe.frames import Frame
-from llmframe.judge.columns import AnswerColumns, answer_columns, comparable, is_own, numbers, read, said_or_column
+from llmframe.judge.columns import (
+    AnswerColumns,
+    answer_columns,
+    comparable,
+    confidences,
+    is_own,
+    numbers,
+    read,
+    said_or_column,
+)
 
 FEWEST: Final = 30
 """Fewest rows with gold, an answer and a confidence."""
@@ -78,7 +87,7 @@ def gold_rows(frame: Frame, gold: object, *, field: str | None = None) -> tuple[
     truth = comparable(said_or_column([frame], gold, argument="gold"))
     gold_name = gold if isinstance(gold, str) else None
     columns = answer_columns(frame.names, answered_column(frame, truth, but=gold_name) if field is None else field)
-    sure = numbers(read(frame, columns.confidence))
+    sure = confidences(read(frame, columns.confidence), columns.confidence)
     if all(each is None for each in sure):
         why = "has no value" if columns.confidence else "is missing"
         raise UsageError(

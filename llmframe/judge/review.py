@@ -11,7 +11,7 @@ from llmframe.core.columns import Column, ColumnType
 from llmframe.errors import UsageError, did_you_mean
 from llmframe.frames import wrap
 from llmframe.frames.derived import Table, position_of
-from llmframe.judge.columns import answer_columns, comparable, is_own, numbers, read, said_or_column
+from llmframe.judge.columns import answer_columns, comparable, confidences, is_own, read, said_or_column
 from llmframe.stats.sampling import FLOOR, Picked, pick_by_stratum, pick_by_weight, pick_evenly
 
 N = TypeVar("N")
@@ -173,7 +173,7 @@ def _picked(  # noqa: PLR0913 - what was said
         strata = comparable(said_or_column([table], said, argument="by"))
         return pick_by_stratum([strata[at] for at in rows], budget, seed=seed)
     said = _confidence(table, judge) if confidence is None else confidence
-    sure = numbers(said_or_column([table], said, argument="confidence"))
+    sure = confidences(said_or_column([table], said, argument="confidence"), said)
     strange = [each for each in sure if each is not None and not 0 <= each <= 1]
     if strange:
         raise UsageError(f"`confidence` is between 0 and 1, and there is {strange[0]!r}")

@@ -9,7 +9,7 @@ from typing import cast
 from llmframe.errors import UsageError
 from llmframe.frames import Frame, wrap
 from llmframe.frames.derived import position_of
-from llmframe.judge.columns import AnswerColumns, answer_columns, comparable, numbers, read, said_or_column
+from llmframe.judge.columns import AnswerColumns, answer_columns, comparable, confidences, read, said_or_column
 from llmframe.judge.gold_guards import spelt_otherwise, unequally_picked
 from llmframe.judge.gold_rows import answered_column
 from llmframe.report.selection import Selection
@@ -134,7 +134,7 @@ def _answers(frame: Frame, gold: object, *, field: str | None, confidence: str |
         )
     position_of(name, frame.names)
     values, errors = comparable(read(frame, columns.value)), read(frame, columns.error)
-    sure = numbers(read(frame, name))
+    sure = confidences(read(frame, name), name)
     rows = [at for at, value in enumerate(values) if None not in (value, sure[at]) and errors[at] is None]
     if not rows:
         raise UsageError(f"no row has both an answer in {columns.value!r} and a confidence in {name!r}")

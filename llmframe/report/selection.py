@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from dataclasses import dataclass
+from decimal import Decimal
 from typing import Final, TypeVar
 
 from llmframe.core.columns import ColumnType
@@ -163,7 +164,7 @@ class Selection:
     def _stands(self, answer: object, confidence: object, error: object = None) -> bool:
         if answer is None or error is not None or isinstance(confidence, bool):
             return False
-        return isinstance(confidence, int | float) and confidence >= self.threshold
+        return isinstance(confidence, int | float | Decimal) and float(confidence) >= self.threshold
 
 
 def _known(number: float) -> float | None:

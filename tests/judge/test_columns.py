@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -12,7 +13,7 @@ import pytest
 
 from llmframe.errors import UsageError
 from llmframe.frames import wrap
-from llmframe.judge.columns import answer_columns, comparable, is_own, numbers, read, said_or_column
+from llmframe.judge.columns import answer_columns, comparable, confidences, is_own, numbers, read, said_or_column
 
 
 def test_a_plain_map_has_plain_names():
@@ -82,6 +83,14 @@ def test_cells_are_compared_by_value():
 
 def test_only_numbers_are_numbers():
     assert numbers([1, 2.5, True, "3", math.nan, None]) == [1.0, 2.5, None, None, None, None]
+    assert numbers([Decimal("0.25"), Decimal("NaN")]) == [0.25, None]
+
+
+def test_confidences_that_are_text_are_told_from_none():
+    assert confidences([None, math.nan], "sure") == [None, None]
+    assert confidences(["high", 0.5], "sure") == [None, 0.5]
+    with pytest.raises(UsageError, match=r"the confidences in 'sure' must be numbers in \[0, 1\], and are text"):
+        confidences(["0.5", None], "sure")
 
 
 def test_gold_is_a_column_or_any_sequence():

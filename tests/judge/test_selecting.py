@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -165,3 +166,15 @@ def test_a_frame_without_any_gold_is_told_that_and_not_that_columns_lack():
     frame = pd.DataFrame({"label": ["p", "q"], "label_confidence": [0.9, 0.8], "gold": [None, None]})
     with pytest.raises(UsageError, match="at least 45 known answers, there are 0"):
         select(frame, "gold", random=True)
+
+
+def test_a_databases_decimal_confidences_are_numbers_and_text_is_told():
+    sure = [0.9] * 100 + [0.4] * 100
+    frame = pd.DataFrame({"label": ["a"] * 200, "human": ["a"] * 100 + ["b"] * 100, "confidence": sure})
+    given = {"field": "label", "random": True}
+    decimal = frame.assign(confidence=[Decimal(str(each)) for each in sure])
+    for data in (decimal, pl.DataFrame(decimal.to_dict("list"))):
+        chosen = select(data, "human", **given)
+        assert (chosen.threshold, chosen.kept, len(chosen.keep(data))) == (0.9, 100, 100)
+    with pytest.raises(UsageError, match=r"the confidences in 'confidence' must be numbers .* and are text"):
+        select(frame.assign(confidence=list(map(str, sure))), "human", **given)
