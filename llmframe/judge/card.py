@@ -118,7 +118,7 @@ def card(  # noqa: PLR0913 - what a card may show
     )
     truth = rows.truth(agreed.scale, labels)
     pairs = {at: pair for at, pair in enumerate(zip(rows.rated.answers, truth, strict=True)) if None not in pair}
-    report = report_of(wrapped, run)
+    report = report_of(wrapped, run, pred=pred)
     source = Source(
         columns=_columns(rows, agreed),
         models=models_of(rows, report),

@@ -117,7 +117,7 @@ def counts_of(rows: CardRows, truth: Sequence[object], report: Mapping[str, Any]
 
 def spending_of_rows(frame: Frame, rows: CardRows, report: Mapping[str, Any]) -> Spending:
     """What the answers took, by the frame, else by the run's report where it is of as many rows."""
-    found = spending_of(frame, rows.columns.meta)
+    found = spending_of(frame, rows.columns.meta, column=rows.columns.value)
     return spending_in(report) if not found.told_by and report.get("rows") == len(frame) else found
 
 

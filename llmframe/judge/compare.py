@@ -90,8 +90,8 @@ def compare_runs(  # noqa: PLR0913 - the facts of a comparison
             )
             for one, two in told
         ),
-        spending_a=spending_of(first, of_a.meta),
-        spending_b=spending_of(second, of_b.meta),
+        spending_a=spending_of(first, of_a.meta, column=of_a.value),
+        spending_b=spending_of(second, of_b.meta, column=of_b.value),
         seconds_a=_median(live[0]),
         seconds_b=_median(live[1]),
         latency=_difference(*live),

@@ -16,7 +16,7 @@ _TAKEN: Final = ("requests", "usd", "input_tokens", "output_tokens", "cached_tok
 _ASKED: Final = frozenset({"live", "batch", "shared"})
 
 
-def spending_of(frame: Frame, meta: str | None) -> Spending:
+def spending_of(frame: Frame, meta: str | None, *, column: str | None = None) -> Spending:
     """What the answers of a frame took.
 
     Parameters
@@ -24,10 +24,12 @@ def spending_of(frame: Frame, meta: str | None) -> Spending:
     meta
         Its column of `meta=True`; without one pandas' report of the frame's last run is read, if it is of as many
         rows.
+    column
+        The answers' own; where an earlier run wrote it, the last one's report tells nothing of it.
     """
     if meta is not None:
         return _of_rows([cast("Mapping[str, Any]", cell) for cell in read(frame, meta) if isinstance(cell, dict)])
-    return _of_report(frame)
+    return _of_report(frame, column)
 
 
 def live_seconds(frame: Frame, meta: str | None) -> list[float | None]:
@@ -54,6 +56,14 @@ def question_in(report: Mapping[str, Any], column: str) -> str | None:
     questions = cast("dict[str, str | None]", told)
     asked = set(questions.values())
     return questions.get(column, next(iter(asked)) if len(asked) == 1 else None)
+
+
+def is_of_another(report: Mapping[str, Any], column: str | None) -> bool:
+    """Whether another run than the report's wrote a column, as far as the report tells."""
+    told: object = report.get("questions")
+    if not isinstance(told, dict) or column is None or column not in told:
+        return False
+    return cast("dict[str, object]", told)[column] != report.get("question")
 
 
 def spending_in(report: Mapping[str, Any]) -> Spending:
@@ -102,9 +112,9 @@ def _of_rows(rows: Sequence[Mapping[str, Any]]) -> Spending:
     )
 
 
-def _of_report(frame: Frame) -> Spending:
+def _of_report(frame: Frame, column: str | None) -> Spending:
     found = report_in(frame.native)
-    return spending_in(found) if found.get("rows") == len(frame) else Spending()
+    return spending_in(found) if found.get("rows") == len(frame) and not is_of_another(found, column) else Spending()
 
 
 def _sum(values: Sequence[float | None]) -> Any:

@@ -106,3 +106,14 @@ def test_a_confidence_is_a_share():
 def test_a_named_column_of_confidences_has_to_be_there():
     with pytest.raises(UsageError, match="did you mean 'confidence'"):
         rows_of(pd.DataFrame(COLUMNS), confidence="confidense")
+
+
+def test_of_answers_of_an_earlier_run_the_last_ones_report_tells_only_whose_question_they_answer():
+    frame = pd.DataFrame({"one": ["a", "b"], "two": ["a", "b"], "human": ["a", "b"]})
+    questions = {"one": "a1", "two": "b2"}
+    frame.attrs["llm"] = json.dumps({"rows": 2, "model": "m", "usd": 0.5, "question": "b2", "questions": questions})
+    wrapped = wrap(frame)
+    assert report_of(wrapped, None, pred="two")["model"] == "m"
+    assert report_of(wrapped, None, pred="one") == {"questions": questions}
+    rows = card_rows(wrapped, "one", "human", confidence=None, group=None)
+    assert spending_of_rows(wrapped, rows, report_of(wrapped, None, pred="one")).usd is None

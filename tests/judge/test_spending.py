@@ -56,3 +56,13 @@ def test_a_column_answers_its_own_question_or_the_only_one():
     told = {"question": "b2", "questions": {"one": "a1", "two": "b2", "said": None}}
     assert [question_in(told, name) for name in ("one", "two", "said", "made_of_them")] == ["a1", "b2", None, None]
     assert question_in({"questions": {"asked_level": "a1", "asked_error": "a1"}}, "level") == "a1"
+
+
+def test_what_the_last_run_took_is_nothing_that_an_earlier_ones_answers_did():
+    frame = pd.DataFrame({"one": ["a"], "two": ["b"]})
+    told = {"rows": 1, "answered": 1, "usd": 0.5, "question": "b2", "questions": {"one": "a1", "two": "b2"}}
+    frame.attrs["llm"] = json.dumps(told)
+    assert spending_of(wrap(frame), None, column="two").usd == 0.5
+    assert spending_of(wrap(frame), None, column="winner").usd == 0.5  # made of what several asks said
+    assert spending_of(wrap(frame), None, column="one").usd is None
+    assert spending_of(wrap(frame), None, column="one").told_by != "report"
