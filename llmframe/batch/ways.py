@@ -131,6 +131,7 @@ class Ways:
                     return
                 shard = self.shards[shard.intent] = await self._watched(shard)
                 if shard.collection in ("done", "gone") or shard.execution in NOTHING_TO_COME:
+                    self._account.free_round = True  # another call's: what it left open was in no batch of this one
                     return
         finally:
             self._sent(shard)

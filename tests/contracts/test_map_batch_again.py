@@ -14,6 +14,7 @@ from pydantic import BaseModel, field_validator
 
 import llmframe
 from llmframe import Budget
+from llmframe.batch.ways import Ways
 from llmframe.engine import patience
 from llmframe.errors import RowError, UsageError
 from llmframe.testing import Filtered, Provider, Refusal, Status, Text
@@ -376,6 +377,32 @@ def test_what_the_batch_of_another_call_leaves_open_is_never_asked_live_by_itsel
     outs = both(*[lambda: mapped(provider, frame(1, 2), cache=store, fallback=fallback)] * 2)
     assert [out["error"].null_count() for out in outs] == [1, 1]
     assert (provider.requests, often(provider)) == (0, {1: 1})
+
+
+@pytest.mark.parametrize("fallback", ["batch", "live", None])
+@pytest.mark.parametrize("fault", [Status(400, "content_filter", "blocked"), Status(500)], ids=["for good", "passing"])
+def test_what_another_call_left_open_in_a_batch_that_was_waited_for_goes_into_a_batch_of_ones_own(
+    provider: Provider, store: Path, monkeypatch: pytest.MonkeyPatch, fallback: Any, fault: Status
+):
+    watched, waits = Ways._watched, threading.Event()
+
+    def wait(self: Ways, shard: Any) -> Any:
+        waits.set()
+        return watched(self, shard)
+
+    monkeypatch.setattr(Ways, "_watched", wait)
+    provider.when("row-2", fault, times=1)
+    provider.batches.hold()
+    first = frame(1, 2).llm.submit("J {t}", Echo, client=provider, mode="batch", model="m", cache=store, fallback=None)
+    provider.batches.wait_calls("state", 1)
+    second = frame(1, 2).llm.submit(
+        "J {t}", Echo, client=provider, mode="batch", model="m", cache=store, fallback=fallback
+    )
+    assert waits.wait(60)
+    provider.batches.finish()
+    assert first.result()["error"].null_count() == 1
+    assert second.result()["error"].null_count() == 2
+    assert (provider.requests, often(provider), provider.batches.created) == (0, {1: 2}, 2)
 
 
 # Wrong use ---------------------------------------------------------------------------------------------------------
