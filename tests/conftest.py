@@ -26,8 +26,9 @@ KEYS = ("OPENAI_API_KEY", "OPENAI_BASE_URL", "ANTHROPIC_API_KEY", "GOOGLE_API_KE
 SURROUNDINGS = ("FORCE_COLOR", "TTY_COMPATIBLE", "MPLBACKEND")
 """Environment variables by which output looks otherwise; proxies, whose names end alike, would get what is for us."""
 
-for _name in [name for name in os.environ if name in SURROUNDINGS or name.lower().endswith("_proxy")]:
-    del os.environ[_name]  # before any test, for what modules and their children read once
+for _name in list(os.environ):
+    if _name in SURROUNDINGS or _name.startswith("TQDM_") or _name.lower().endswith("_proxy"):
+        del os.environ[_name]  # before any test, for what modules and their children read once
 
 _folder = tempfile.TemporaryDirectory(prefix="llmframe-tests-")
 os.environ["XDG_CACHE_HOME"] = _folder.name  # for what begins before a test has a folder of its own
