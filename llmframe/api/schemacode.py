@@ -106,7 +106,7 @@ def _within(value: Any) -> Iterator[object]:
         yield value.fget
     elif isinstance(value, functools.partial):
         yield from (value.func, value.args, value.keywords)
-    elif isinstance(value, Mapping):
+    elif isinstance(value, (dict, types.MappingProxyType)):  # not `os.environ`, which is each process's own
         yield from chain.from_iterable(cast("Mapping[object, object]", value).items())
     elif isinstance(value, (list, tuple)):
         yield from cast("list[object]", value)

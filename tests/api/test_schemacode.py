@@ -142,6 +142,14 @@ def test_code_of_installed_packages_is_left_out(schema: Any):
     assert len(code_of(schema(text))) < 10
 
 
+def test_the_environment_of_a_process_is_left_out(schema: Any, monkeypatch: pytest.MonkeyPatch):
+    text = BY_A_HELPER.format(known=[]).replace("value not in KNOWN", 'value in os.environ["PATH"]')
+    verdict = schema(f"import os\n{text}")
+    before = code_of(verdict)
+    monkeypatch.setenv("LLMFRAME_TESTED", "another")
+    assert code_of(verdict) == before
+
+
 def test_a_set_is_the_same_in_every_process(tmp_path: Path):
     """Texts are hashed otherwise in each process, and with them a set's order changes."""
     name = _module(tmp_path, BY_A_HELPER.format(known=set("abcdefgh")))
