@@ -134,7 +134,7 @@ class Backfill:
                 while (part := await bridge.arun(self._parts.take, interrupt=self._interrupt)) is not None:
                     await asyncio.to_thread(self._keep, part)
                     del part
-            except BaseException:
+            except BaseException:  # goes on up, as in `run`
                 self._run.stop = self._run.stop or FAILED
                 raise
             finally:

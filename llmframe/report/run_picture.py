@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from llmframe.core.series import LimitMove, Series
 from llmframe.errors import MissingExtraError
+from llmframe.report.pictures.canvas import BLUE, DARK, GREEN, ORANGE, SKY, VERMILION
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,14 +20,6 @@ INSTALL: Final = "pip install 'llmframe[plots]'"
 
 BARS: Final = 80
 """Most steps that are drawn: at 600 px more can't be told apart."""
-
-# Okabe, Ito (2008), Color Universal Design: these are told apart with any colour vision
-BLUE: Final = "#0072B2"
-ORANGE: Final = "#E69F00"
-VERMILION: Final = "#D55E00"
-SKY: Final = "#56B4E9"
-GREEN: Final = "#009E73"
-DARK: Final = "#333333"
 
 UNITS: Final = (("h", 3600.0), ("min", 60.0), ("s", 1.0))
 """Units of the time axis; one is used from two of it."""
